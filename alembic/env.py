@@ -1,0 +1,28 @@
+"""Alembic's environment: migrates the engine that `store.migrations` hands over, or `DATABASE_URL` from its own CLI."""
+
+from alembic import context
+from sqlalchemy import text
+from sqlmodel import SQLModel
+
+import store.tables  # noqa: F401  (registers the tables)
+from store.database import Database
+from store.settings import load_settings
+
+# Any number that no other program uses: two processes that migrate one Postgres take turns on it.
+_MIGRATION_LOCK = 7_226_902_233
+
+engine = context.config.attributes.get("engine") or Database(load_settings().resolved_database_url).engine
+
+with engine.connect() as connection:
+    context.configure(
+        connection=connection,
+        target_metadata=SQLModel.metadata,
+        render_as_batch=True,
+        compare_type=True,
+        transaction_per_migration=False,
+    )
+    with context.begin_transaction():
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        context.run_migrations()
+    connection.commit()

@@ -1,0 +1,19 @@
+"""The bot's branch of the error tree."""
+
+from store.errors import AcrouterError
+
+
+class BotError(AcrouterError):
+    """Base of what can go wrong between GitHub and us."""
+
+
+class SignatureError(BotError):
+    """A webhook's signature is missing or wrong."""
+
+
+class PayloadError(BotError):
+    """A webhook's body is not what GitHub describes."""
+
+
+class CommandError(BotError):
+    """A `/route` command that cannot be carried out; the message is the answer to its writer."""

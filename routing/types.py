@@ -1,0 +1,179 @@
+"""The words of the router as frozen dataclasses, and the Protocols at its seams."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+class Dimension(StrEnum):
+    """The ten kinds of coding task of the paper "Agent-as-a-Router" (arXiv 2606.22902)."""
+
+    CODE_GENERATION = "code_generation"
+    ALGORITHM = "algorithm"
+    BUG_FIXING = "bug_fixing"
+    CODE_COMPLETION = "code_completion"
+    CODE_REFACTORING = "code_refactoring"
+    DATA_SCIENCE = "data_science"
+    MULTI_LANGUAGE = "multi_language"
+    CODE_UNDERSTANDING = "code_understanding"
+    TEST_GENERATION = "test_generation"
+    AGENTIC_PROGRAMMING = "agentic_programming"
+
+
+@dataclass(frozen=True)
+class RoutingTask:
+    """What the router may know of a task before it is worked on."""
+
+    key: str
+    text: str
+    dimension: Dimension
+    repository: str = ""
+    language: str = ""
+    title: str = ""
+    link: str = ""
+    embedding: Vector | None = None
+    """Normalised; None until the router embeds `text`."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An attempt of the past that resembles the task."""
+
+    key: str
+    similarity: float
+    model: str
+    score: float
+    cost_usd: float
+    final: bool
+    title: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One voter's opinion: a share for each model it has one on. Shares are in [0, 1] and sum to 1."""
+
+    voter: str
+    shares: Mapping[str, float]
+    """Empty: the voter abstains."""
+    confidence: float = 1.0
+    """In [0, 1]; multiplies the voter's weight."""
+    reason: str = ""
+    expected_scores: Mapping[str, float] = field(default_factory=dict)
+    """What the voter believes each model's score would be, where it has a belief."""
+    neighbours: Sequence[Neighbour] = ()
+    weight: float = 0.0
+    """Set by the orchestrator."""
+
+    @property
+    def abstains(self) -> bool:
+        return not self.shares
+
+
+@dataclass(frozen=True)
+class RankedModel:
+    """One line of a decision's ranked list."""
+
+    model: str
+    share: float
+    """The weighted votes; the ranked list's shares sum to 1."""
+    propensity: float
+    """Probability that this model would have been the first of the list."""
+    expected_score: float
+    expected_cost_usd: float
+
+
+@dataclass(frozen=True)
+class RoutingDecision:
+    """The orchestrator's answer."""
+
+    ranked: Sequence[RankedModel]
+    votes: Sequence[Vote]
+    reasons: Sequence[str]
+    """In words for people, the most telling first."""
+    neighbours: Sequence[Neighbour]
+    pinned: bool = False
+
+    @property
+    def chosen(self) -> str:
+        return self.ranked[0].model
+
+    @property
+    def propensity(self) -> float:
+        return self.ranked[0].propensity
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one attempt has shown. Sent again with the same key it replaces what was known before."""
+
+    key: str
+    task_key: str
+    dimension: Dimension
+    model: str
+    score: float
+    """In [0, 1]: the verifier's at first, the outcome's once `final`."""
+    cost_usd: float
+    final: bool
+    at: datetime
+    text: str = ""
+    repository: str = ""
+    language: str = ""
+    title: str = ""
+    link: str = ""
+    embedding: Vector | None = None
+    encoder: str = ""
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors."""
+
+    name: str
+    """Identifies the encoder and its version: vectors of two names are never compared."""
+    dimensions: int
+    threshold: float
+    """Similarity from which two texts count as alike under this encoder."""
+
+    def encode(self, texts: Sequence[str]) -> Vector:
+        """Return a (len(texts), dimensions) float32 array of unit rows."""
+        ...
+
+
+class Memory(Protocol):
+    """What a voter may ask of the past."""
+
+    def neighbours(self, embedding: Vector, limit: int = 10) -> Sequence[Neighbour]:
+        """Return the most similar entries above the encoder's threshold, the nearest first."""
+        ...
+
+
+class Voter(Protocol):
+    """One opinion among the orchestrator's. Adding one means adding a file and a line of configuration."""
+
+    name: str
+
+    def vote(self, task: RoutingTask, memory: Memory, pool: "Pool") -> Vote:
+        """Return shares over models of the pool, or an abstention (no shares) with its reason."""
+        ...
+
+    def learn(self, evidence: Evidence) -> None:
+        """Take in evidence. The same key again replaces the earlier evidence; order does not matter."""
+        ...
+
+
+class Pool(Protocol):
+    """The models that may be chosen for one decision."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def expected_cost_usd(self, model: str) -> float:
+        """Return what an attempt is expected to cost by price and the tokens seen so far."""
+        ...

@@ -1,0 +1,289 @@
+"""The words of the sandbox as frozen dataclasses, and the Protocols at its seams."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+WORKSPACE = "/workspace"
+"""Where the repository stands inside every sandbox; the agent's home is elsewhere."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one sandbox may use."""
+
+    memory_mb: int = 2048
+    cpus: float = 1.0
+    pids: int = 512
+    disk_mb: int = 2048
+    """Of the writable tmpfs mounts."""
+    output_bytes: int = 1_000_000
+    """Of one command; the middle of a longer output is dropped while it streams."""
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """What to start."""
+
+    image: str
+    """A reference that the backend's `prepare` gave."""
+    labels: Mapping[str, str]
+    """At least `task` (the task's id) and `owner` (the worker): leftovers are found by them."""
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How one command ended. `output` is stdout and stderr together, decoded with replacement."""
+
+    output: str
+    exit_code: int
+    timed_out: bool
+    duration_s: float
+    truncated: bool = False
+
+
+class Sandbox(Protocol):
+    """A running sandbox: no network, no secrets, nothing of the host but what was put in."""
+
+    def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
+        """Run `command` with bash in WORKSPACE. `trusted` runs it as the sandbox's own root, for our own commands.
+
+        A command past its time is killed with all its children.
+        """
+        ...
+
+    def put_tree(self, archive: Path) -> None:
+        """Unpack an uncompressed tar of the repository into WORKSPACE, owned by the agent's user."""
+        ...
+
+    def put_file(self, path: str, content: bytes) -> None: ...
+
+    def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
+        """Return a regular file's first `limit` bytes, or None where there is none (links are not followed)."""
+        ...
+
+    def close(self) -> None:
+        """End it with all its processes and free all that it used. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class SetupPlan:
+    """How to make a repository's dependencies available, once, with the network."""
+
+    commands: Sequence[str]
+    cache_key: str
+    """Hash of everything that the result depends on: commands, lock files, base image."""
+    source: str
+    """Where the plan comes from, for people: `.acrouter.yml`, `pyproject.toml`, ..."""
+
+
+class Backend(Protocol):
+    """Docker, or bubblewrap where there is no daemon."""
+
+    name: Literal["docker", "bubblewrap"]
+
+    def describe(self) -> str:
+        """Return one sentence for people: what isolates, and what is given up."""
+        ...
+
+    def ensure_base(self, progress: "Progress | None" = None) -> str:
+        """Return the base image's reference, building it where it is missing.
+
+        Raises:
+            ImageError: it can neither be pulled nor built.
+        """
+        ...
+
+    def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
+        """Return the reference of an image with the plan's dependencies installed, from cache where possible.
+
+        `archive` is the repository's tree at the pinned commit. The set-up has the network and no secret.
+
+        Raises:
+            ImageError: a set-up command failed; the message carries the end of its output.
+        """
+        ...
+
+    def open(self, spec: SandboxSpec) -> Sandbox: ...
+
+    def remove_leftovers(self, keep_tasks: frozenset[str]) -> int:
+        """Remove every sandbox of ours whose `task` label is not in `keep_tasks`; return how many."""
+        ...
+
+    def remove_task(self, task: str) -> int:
+        """Remove every sandbox of one task."""
+        ...
+
+
+class Progress(Protocol):
+    def __call__(self, message: str) -> None: ...
+
+
+# --- the agent ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelEndpoint:
+    """How to call one model, resolved: the key is here and nowhere else."""
+
+    name: str
+    litellm_id: str
+    input_usd_per_mtok: float
+    output_usd_per_mtok: float
+    cached_input_usd_per_mtok: float | None = None
+    api_base: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    context_tokens: int = 128_000
+    max_output_tokens: int = 4096
+    timeout_s: float = 120.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of `litellm.completion`, e.g. temperature."""
+
+    def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
+        """Return the price of one call; `cached` of the input tokens were read from the provider's cache."""
+        cached_price = (
+            self.input_usd_per_mtok if self.cached_input_usd_per_mtok is None else self.cached_input_usd_per_mtok
+        )
+        return (
+            (tokens_in - cached) * self.input_usd_per_mtok
+            + cached * cached_price
+            + tokens_out * self.output_usd_per_mtok
+        ) / 1_000_000
+
+
+class Meter(Protocol):
+    """Money and the right to go on, asked before each model call and told after it."""
+
+    def reserve(self, usd: float) -> str:
+        """Reserve the most that the next call can cost and return the reservation's id.
+
+        Raises:
+            BudgetExceeded: a cap would be passed.
+            StopRequested: the task was stopped or its lease is lost.
+        """
+        ...
+
+    def settle(self, reservation: str, usd: float) -> None:
+        """Replace a reservation by what the call cost (0 for a call that was never billed)."""
+        ...
+
+
+@dataclass(frozen=True)
+class AgentLimits:
+    steps: int = 40
+    cost_usd: float = 1.0
+    wall_s: float = 1800.0
+    command_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class AgentTask:
+    """What the agent is told. All but `test_command` and `notes` of our own is untrusted and quoted in the prompt."""
+
+    title: str
+    text: str
+    hint: str = ""
+    test_command: str = ""
+    notes: str = ""
+    """The repository's contributor notes, cut."""
+    previous: str = ""
+    """What earlier attempts tried and how they failed."""
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """How the agent ended. A patch may be empty."""
+
+    exit_status: str
+    steps: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    patch: str
+    trajectory: Mapping[str, Any]
+    """mini-swe-agent's format."""
+    error: str = ""
+
+
+# --- tests and verdict --------------------------------------------------------------------------------------------
+
+TestStatus = Literal["passed", "failed", "error", "skipped"]
+
+
+@dataclass(frozen=True)
+class TestCommand:
+    """How to run a repository's tests."""
+
+    command: str
+    runner: Literal["pytest", "unittest", "exit_code"]
+    source: str
+    """Where it comes from, for people."""
+
+
+@dataclass(frozen=True)
+class TestReport:
+    """One run of the tests. `results` is empty where only the exit code is known."""
+
+    command: str
+    results: Mapping[str, TestStatus]
+    exit_code: int
+    timed_out: bool
+    duration_s: float
+    output_tail: str
+
+    @property
+    def passed(self) -> int:
+        return sum(status == "passed" for status in self.results.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(status in ("failed", "error") for status in self.results.values())
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One fact about a patch, for the score."""
+
+    name: str
+    value: float | None
+    """In [0, 1]; None where it could not be had: it is left out and the other weights are renormalised."""
+    weight: float
+    evidence: str
+
+
+Verdict = Literal["verified", "unverified", "breaking", "rejected", "empty"]
+"""verified: something that failed passes now and nothing broke. unverified: nothing broke and nothing proves it.
+breaking: tests that passed fail now. rejected: the patch may not be applied. empty: no change."""
+
+
+@dataclass(frozen=True)
+class VerificationResult:
+    verdict: Verdict
+    score: float
+    signals: Sequence[Signal]
+    summary: str
+    before: TestReport | None
+    after: TestReport | None
+    fail_to_pass: Sequence[str] = ()
+    pass_to_fail: Sequence[str] = ()
+
+
+# --- checkouts ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GitRemote:
+    """Where to fetch from or push to. The token goes to git by its environment, never into a URL or an argument."""
+
+    url: str
+    username: str = "x-access-token"
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Author:
+    name: str
+    email: str

@@ -1,0 +1,1 @@
+"""The ground floor: settings, tables and sessions. It imports no other room."""

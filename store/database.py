@@ -1,0 +1,86 @@
+"""Engines and sessions: SQLite in WAL mode by default, Postgres the other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+from sqlmodel import Session
+
+from store.errors import ConfigurationError
+
+# How long a writer waits for another before SQLite gives up.
+_BUSY_TIMEOUT_MS = 15_000
+
+
+class Database:
+    """One engine and its sessions."""
+
+    def __init__(self, url: str) -> None:
+        """Open `url` (SQLAlchemy's form, `sqlite:///...` or `postgresql+psycopg://...`).
+
+        Raises:
+            ConfigurationError: the URL cannot be parsed or names another kind of database.
+        """
+        self.url = url
+        self.engine = _engine(url)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Yield a session whose changes are committed at the end, or rolled back when an exception passes.
+
+        On SQLite the transaction takes the write lock at its start: two of them follow each other instead of failing
+        when the second tries to upgrade.
+        """
+        with Session(self.engine, expire_on_commit=False) as session:
+            try:
+                yield session
+                session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+
+    def dispose(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ConfigurationError(
+            "DATABASE_URL: cannot be parsed. Give sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME."
+        ) from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        if parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(parsed, connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000})
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_immediate)
+        return engine
+    if backend == "postgresql":
+        return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    raise ConfigurationError(f"DATABASE_URL: '{backend}' is not supported. Use sqlite or postgresql.")
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver would begin transactions late; `_begin_immediate` does it instead
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged delivery survives a power cut
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
+    cursor.close()
+
+
+def _begin_immediate(connection: Any) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,150 @@
+"""Settings of one acrouter process, from the environment and a `.env` file.
+
+Every setting is `ACROUTER_<NAME>`; the database and the broker also answer to the customary `DATABASE_URL` and
+`REDIS_URL`. An unknown `ACROUTER_` name is an error with a suggestion: a typo in a budget must not go unnoticed.
+"""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from dotenv import dotenv_values
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from store.errors import ConfigurationError
+from store.suggest import did_you_mean, explain
+
+PREFIX = "ACROUTER_"
+
+
+class Settings(BaseSettings):
+    """What the operator of this installation decides. Amounts of money are in USD, times in seconds."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+
+    data_dir: Path = Path(".acrouter")
+    """Where the embedded database, mirrors of repositories and generated credentials live."""
+    database_url: str = Field("", validation_alias=AliasChoices("ACROUTER_DATABASE_URL", "DATABASE_URL"))
+    """SQLAlchemy URL. Empty: SQLite in WAL mode below `data_dir`."""
+    redis_url: str = Field("", validation_alias=AliasChoices("ACROUTER_REDIS_URL", "REDIS_URL"))
+    """Celery's broker. Empty: embedded, the workers are threads of the web process."""
+    models_file: Path = Path("models.yaml")
+    """The pool: models with their prices."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    public_url: str = ""
+    """Where people reach this server; used for links in comments. Empty: no links."""
+    max_body_bytes: int = 25 * 1024 * 1024
+    """Largest webhook body; GitHub sends up to 25 MB."""
+
+    github_app_id: int | None = None
+    github_private_key: SecretStr | None = None
+    """PEM text of the App's key. `github_private_key_file` is the other way."""
+    github_private_key_file: Path | None = None
+    github_webhook_secret: SecretStr | None = None
+    github_webhook_secret_file: Path | None = None
+    github_api_url: str = "https://api.github.com"
+    github_web_url: str = "https://github.com"
+    github_read_pause_s: float = 0.0
+    """Pause between two reads of one client. PyGithub's own default is 0.25."""
+    github_write_pause_s: float = 1.0
+    """Pause between two writes, as GitHub's best practices ask for."""
+    trigger_label: str = "acrouter"
+
+    encoder: str = "hashing"
+    """`hashing` (built in, lexical), `minilm` (extra `embeddings`), `sentence-transformers:NAME_OR_PATH`, or
+    `api:LITELLM_MODEL`."""
+    memory_capacity: int = Field(20_000, gt=0)
+    """Entries kept in the memory, first in first out."""
+    reward_score_weight: float = Field(1.0, gt=0)
+    reward_usd_weight: float = Field(0.1, ge=0)
+    voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
+
+    task_budget_usd: float = Field(2.0, gt=0)
+    day_budget_usd: float = Field(50.0, gt=0)
+    month_budget_usd: float = Field(500.0, gt=0)
+    max_attempts: int = Field(3, ge=1, le=20)
+    """Attempts of one task, the first and its escalations."""
+    max_tasks_per_target: int = Field(5, ge=1)
+    """Circuit breaker: tasks started on one issue or PR within 24 hours."""
+    step_limit: int = Field(40, ge=1)
+    attempt_timeout_s: float = Field(1800, gt=0)
+    command_timeout_s: float = Field(60, gt=0)
+    test_timeout_s: float = Field(600, gt=0)
+    setup_timeout_s: float = Field(600, gt=0)
+    model_timeout_s: float = Field(120, gt=0)
+
+    sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
+    sandbox_image: str = "acrouter/base:1"
+    sandbox_memory_mb: int = Field(2048, ge=64)
+    sandbox_cpus: float = Field(1.0, gt=0)
+    sandbox_pids: int = Field(512, ge=16)
+    sandbox_disk_mb: int = Field(2048, ge=16)
+
+    concurrency: int = Field(2, ge=1)
+    """Tasks that one process works on at once."""
+    lease_s: float = Field(60, gt=0)
+    """A worker that has not renewed its lease for this long has lost its task."""
+    reconcile_every_s: float = Field(15, gt=0)
+
+    log_json: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("github_private_key_file", "github_webhook_secret_file", "github_app_id", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @property
+    def resolved_database_url(self) -> str:
+        """`database_url`, or the embedded default."""
+        if self.database_url:
+            # Heroku-style URLs name the server; SQLAlchemy wants the driver too.
+            for plain in ("postgres://", "postgresql://"):
+                if self.database_url.startswith(plain):
+                    return "postgresql+psycopg://" + self.database_url.removeprefix(plain)
+            return self.database_url
+        return f"sqlite:///{(self.data_dir / 'acrouter.sqlite3').absolute()}"
+
+    @property
+    def embedded(self) -> bool:
+        """True when no broker is configured and the web process works by itself."""
+        return not self.redis_url
+
+    def secret(self, name: Literal["github_private_key", "github_webhook_secret"]) -> str | None:
+        """Return a secret from its value or its file, or None where neither is set.
+
+        Raises:
+            ConfigurationError: the file cannot be read.
+        """
+        value: SecretStr | None = getattr(self, name)
+        if value is not None and value.get_secret_value():
+            return value.get_secret_value()
+        path: Path | None = getattr(self, f"{name}_file")
+        if path is None:
+            return None
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ConfigurationError(f"{PREFIX}{name.upper()}_FILE: cannot read {path}: {error.strerror}.") from error
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Return the settings of this process.
+
+    Raises:
+        ConfigurationError: a value is wrong or a name is unknown; each mistake is one line.
+    """
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    present = {*os.environ, *dotenv_values(".env")}
+    unknown = sorted(name for name in present if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise ConfigurationError(
+            "\n".join(f"environment: unknown setting '{name}'.{did_you_mean(name, known)}" for name in unknown)
+        )
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise ConfigurationError(explain(error, "environment", Settings)) from error

@@ -1,0 +1,264 @@
+"""The tables. The database is the truth: Redis, FAISS, containers and Celery's state are rebuilt from it.
+
+Money in `ledger` is a whole number of micro-dollars, rounded up; times are aware UTC datetimes.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Column, Index, Integer, LargeBinary, Text, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from store.states import (
+    AttemptState,
+    DeliveryState,
+    LedgerKind,
+    OutcomeKind,
+    TaskKind,
+    TaskState,
+    Trigger,
+)
+from store.types import EnumText, UtcDateTime, utc_now
+
+Json = JSON().with_variant(JSONB(), "postgresql")
+# SQLite numbers rows by itself only in a column of exactly this type.
+RowId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _id() -> Any:
+    return Field(default=None, primary_key=True, sa_type=RowId)
+
+
+def _now() -> Any:
+    return Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class Delivery(SQLModel, table=True):
+    """The inbox: one row for each `X-GitHub-Delivery`, stored before the webhook is acknowledged."""
+
+    id: int | None = _id()
+    guid: str = Field(unique=True, max_length=100)
+    event: str = Field(max_length=100)
+    action: str = Field(default="", max_length=100)
+    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """The raw body, as signed."""
+    received_at: datetime = _now()
+    state: DeliveryState = Field(default=DeliveryState.RECEIVED, sa_type=EnumText(DeliveryState), index=True)
+    reason: str = Field(default="", sa_type=Text)
+    """Why it was ignored, or what failed."""
+    tries: int = 0
+    handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Installation(SQLModel, table=True):
+    """An account that installed the App. The id is GitHub's."""
+
+    id: int = Field(primary_key=True, sa_type=BigInteger)
+    account: str = Field(max_length=200)
+    suspended: bool = False
+    removed: bool = False
+    updated_at: datetime = _now()
+
+
+class Repository(SQLModel, table=True):
+    """A repository that an installation covers. The id is GitHub's."""
+
+    id: int = Field(primary_key=True, sa_type=BigInteger)
+    installation_id: int = Field(foreign_key="installation.id", sa_type=BigInteger, index=True)
+    full_name: str = Field(max_length=300, index=True)
+    default_branch: str = Field(default="", max_length=300)
+    private: bool = False
+    active: bool = True
+    updated_at: datetime = _now()
+
+
+class Task(SQLModel, table=True):
+    """One piece of work on one target."""
+
+    id: int | None = _id()
+    repository_id: int | None = Field(default=None, foreign_key="repository.id", sa_type=BigInteger, index=True)
+    """None for a local repository."""
+    kind: TaskKind = Field(sa_type=EnumText(TaskKind))
+    trigger: Trigger = Field(sa_type=EnumText(Trigger))
+    target: str = Field(max_length=400, index=True)
+    """What the task is about, one running task each: `42/issues/7`, `42/pull/9`, `42/branch/main`."""
+    target_number: int | None = None
+    """The issue or PR that gets the words; None where there is none (CI on a branch, a local task)."""
+    requested_by: str = Field(default="", max_length=200)
+    delivery_guid: str | None = Field(default=None, unique=True, max_length=100)
+    """The delivery that started it: the same one cannot start a second."""
+    title: str = Field(default="", sa_type=Text)
+    text: str = Field(default="", sa_type=Text)
+    """Untrusted: the issue, the PR or the failing log, as fetched."""
+    dimension: str = Field(default="", max_length=50)
+    language: str = Field(default="", max_length=50)
+    base_ref: str = Field(default="", max_length=300)
+    """The branch that a PR goes to."""
+    base_sha: str = Field(default="", max_length=64)
+    """The commit that the work starts from, pinned at the trigger where the event names one."""
+    ci_run_id: int | None = Field(default=None, sa_type=BigInteger)
+    hint: str = Field(default="", sa_type=Text)
+    pinned_model: str = Field(default="", max_length=200)
+    budget_usd: float = 0.0
+    state: TaskState = Field(default=TaskState.QUEUED, sa_type=EnumText(TaskState), index=True)
+    reason: str = Field(default="", sa_type=Text)
+    """Why it is in its state, in words for people."""
+    stop_requested_by: str = Field(default="", max_length=200)
+    lease_owner: str = Field(default="", max_length=200)
+    lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+    tries: int = 0
+    """How often a worker took it; a task that keeps killing its worker is given up."""
+    branch: str = Field(default="", max_length=300)
+    head_sha: str = Field(default="", max_length=64)
+    """The commit that was pushed."""
+    pr_number: int | None = Field(default=None, index=True)
+    pr_url: str = Field(default="", max_length=500)
+    status_comment_id: int | None = Field(default=None, sa_type=BigInteger)
+    check_run_id: int | None = Field(default=None, sa_type=BigInteger)
+    created_at: datetime = _now()
+    updated_at: datetime = _now()
+    finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class History(SQLModel, table=True):
+    """Every change of a task's state and every step worth telling, append-only."""
+
+    id: int | None = _id()
+    task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
+    at: datetime = _now()
+    state: TaskState = Field(sa_type=EnumText(TaskState))
+    message: str = Field(sa_type=Text)
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+
+
+class Decision(SQLModel, table=True):
+    """What the orchestrator answered, with all that is needed to judge it later."""
+
+    id: int | None = _id()
+    task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
+    at: datetime = _now()
+    ranked: list[dict[str, Any]] = Field(default_factory=list, sa_type=Json)
+    """Models in the order of the plan: model, share, propensity, expected score, expected cost."""
+    chosen: str = Field(max_length=200)
+    propensity: float
+    votes: list[dict[str, Any]] = Field(default_factory=list, sa_type=Json)
+    """voter, weight, shares per model, confidence, reason; abstentions too."""
+    neighbours: list[dict[str, Any]] = Field(default_factory=list, sa_type=Json)
+    reasons: list[str] = Field(default_factory=list, sa_type=Json)
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+
+
+class Attempt(SQLModel, table=True):
+    """One model's work on one task."""
+
+    __table_args__ = (UniqueConstraint("task_id", "number"),)
+
+    id: int | None = _id()
+    task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
+    decision_id: int = Field(foreign_key="decision.id", sa_type=RowId)
+    number: int
+    """1 for the first, counting up with each escalation."""
+    model: str = Field(max_length=200, index=True)
+    state: AttemptState = Field(default=AttemptState.RUNNING, sa_type=EnumText(AttemptState))
+    exit_status: str = Field(default="", max_length=100)
+    """How the agent ended: Submitted, LimitsExceeded, RepeatedFormatError, ..."""
+    error: str = Field(default="", sa_type=Text)
+    steps: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    patch: str = Field(default="", sa_type=Text)
+    trajectory: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    """mini-swe-agent's format, scrubbed of secrets."""
+    score: float | None = None
+    started_at: datetime = _now()
+    finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Verification(SQLModel, table=True):
+    """The verdict on one attempt's patch."""
+
+    id: int | None = _id()
+    attempt_id: int = Field(foreign_key="attempt.id", sa_type=RowId, unique=True)
+    at: datetime = _now()
+    score: float
+    verdict: str = Field(max_length=50)
+    """verified, unverified, breaking, rejected or empty."""
+    summary: str = Field(default="", sa_type=Text)
+    signals: list[dict[str, Any]] = Field(default_factory=list, sa_type=Json)
+    """name, value in [0, 1] or null where missing, weight, evidence."""
+    tests: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    """command, before and after counts, fail_to_pass, pass_to_fail."""
+
+
+class Outcome(SQLModel, table=True):
+    """What became of a task's PR. `ref` tells two outcomes of one kind apart, so that each counts once."""
+
+    __table_args__ = (UniqueConstraint("task_id", "kind", "ref"),)
+
+    id: int | None = _id()
+    task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
+    kind: OutcomeKind = Field(sa_type=EnumText(OutcomeKind))
+    ref: str = Field(default="", max_length=200)
+    at: datetime = Field(sa_type=UtcDateTime)
+    """When it happened at GitHub, not when we heard of it."""
+    recorded_at: datetime = _now()
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+
+
+class MemoryEntry(SQLModel, table=True):
+    """What the router knows of one attempt; one row each, its score replaced when an outcome arrives."""
+
+    __table_args__ = (Index("ix_memoryentry_revision", "revision"),)
+
+    id: int | None = _id()
+    key: str = Field(unique=True, max_length=100)
+    """`attempt:ID`, or whatever a user of the library names its evidence."""
+    task_key: str = Field(max_length=100, index=True)
+    repository: str = Field(default="", max_length=300)
+    dimension: str = Field(default="", max_length=50)
+    language: str = Field(default="", max_length=50)
+    title: str = Field(default="", sa_type=Text)
+    link: str = Field(default="", max_length=500)
+    text: str = Field(default="", sa_type=Text)
+    """What was embedded: kept so that another encoder can embed it again."""
+    encoder: str = Field(default="", max_length=200)
+    embedding: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
+    """float32, little endian, normalised."""
+    model: str = Field(max_length=200, index=True)
+    score: float
+    cost_usd: float
+    final: bool = False
+    """True once an outcome has replaced the verifier's score."""
+    revision: int = Field(default=0, sa_type=BigInteger)
+    """Raised by every write; processes catch up by it."""
+    created_at: datetime = _now()
+    updated_at: datetime = _now()
+
+
+class Ledger(SQLModel, table=True):
+    """Money reserved and settled, append-only. What counts against a cap: settled, assumed, and open reservations."""
+
+    __table_args__ = (UniqueConstraint("reservation", "closing"),)
+
+    id: int | None = _id()
+    reservation: str = Field(max_length=64)
+    """The same for a reservation and the row that ends it."""
+    closing: bool = False
+    """False for the reservation, True for its end: each can be there once."""
+    kind: LedgerKind = Field(sa_type=EnumText(LedgerKind))
+    usd_micros: int = Field(sa_type=BigInteger)
+    task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
+    attempt_id: int | None = Field(default=None, foreign_key="attempt.id", sa_type=RowId)
+    repository_id: int | None = Field(default=None, sa_type=BigInteger, index=True)
+    model: str = Field(default="", max_length=200)
+    at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime, index=True)
+
+
+class Heartbeat(SQLModel, table=True):
+    """The processes that are alive: workers and schedulers."""
+
+    name: str = Field(primary_key=True, max_length=200)
+    role: str = Field(max_length=50)
+    seen_at: datetime = _now()

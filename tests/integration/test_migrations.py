@@ -1,0 +1,50 @@
+"""The schema comes from the migrations alone, on both databases."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlmodel import SQLModel, select
+
+from store import migrations
+from store.database import Database
+from store.states import DeliveryState
+from store.tables import Delivery
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_migrations_make_exactly_the_tables_that_the_code_declares(database: Database) -> None:
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, SQLModel.metadata) == []
+
+
+def test_the_newest_revision_is_reported_as_applied(database: Database) -> None:
+    current, newest = migrations.pending(database)
+    assert current == newest is not None
+
+
+def test_down_and_up_again(database: Database) -> None:
+    migrations.downgrade(database, "base")
+    migrations.upgrade(database)
+    with database.session() as session:
+        session.add(Delivery(guid="a", event="ping", payload=b"{}"))
+    with database.session() as session:
+        delivery = session.exec(select(Delivery)).one()
+    assert delivery.state is DeliveryState.RECEIVED
+    assert delivery.received_at.tzinfo is not None
+
+
+def test_processes_that_migrate_at_the_same_time_take_turns(database: Database) -> None:
+    migrations.downgrade(database, "base")
+    code = "import sys; from store import database, migrations; migrations.upgrade(database.Database(sys.argv[1]))"
+    processes = [subprocess.Popen([sys.executable, "-c", code, _url(database)], cwd=ROOT) for _ in range(3)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert migrations.pending(database)[0] == migrations.pending(database)[1]
+
+
+def _url(database: Database) -> str:
+    return database.engine.url.render_as_string(hide_password=False)

@@ -1,0 +1,1 @@
+"""The queue: Celery app, thin tasks, the pipeline of one task, budgets, outcomes, the reconciler."""

@@ -1,0 +1,164 @@
+"""What the workers need of the outside, as Protocols that `bot` fulfils: the workers import nothing of GitHub's.
+
+Every write of a Forge looks before it writes: called again after a crash it finds what is there and changes that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sandbox.types import GitRemote
+
+
+@dataclass(frozen=True)
+class RepositoryRef:
+    """A repository as the store knows it."""
+
+    id: int
+    installation_id: int
+    full_name: str
+
+
+@dataclass(frozen=True)
+class IssueInfo:
+    number: int
+    title: str
+    body: str
+    state: Literal["open", "closed"]
+    author: str
+
+
+@dataclass(frozen=True)
+class PullRequestInfo:
+    number: int
+    title: str
+    body: str
+    state: Literal["open", "closed"]
+    merged: bool
+    head_ref: str
+    head_sha: str
+    head_repository: str
+    """Full name; empty where the fork was deleted."""
+    base_ref: str
+    url: str
+    merge_sha: str = ""
+
+    def is_fork_of(self, repository: str) -> bool:
+        return self.head_repository.lower() != repository.lower()
+
+
+@dataclass(frozen=True)
+class FailedJob:
+    name: str
+    failed_steps: Sequence[str]
+    log: str
+    """The failing part and the tail, stripped of ANSI, cut."""
+
+
+@dataclass(frozen=True)
+class CiFailure:
+    """A failed workflow run with what its jobs said."""
+
+    run_id: int
+    name: str
+    head_sha: str
+    head_branch: str
+    url: str
+    jobs: Sequence[FailedJob]
+
+
+@dataclass(frozen=True)
+class BranchHead:
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True)
+class CheckRunContent:
+    """A check run's face. `conclusion` None: it is still running."""
+
+    title: str
+    summary: str
+    conclusion: Literal["success", "failure", "neutral", "cancelled"] | None
+
+
+StateLabel = Literal["working", "review", "merged", "failed", "none"]
+
+
+class Forge(Protocol):
+    """GitHub, or a double of it.
+
+    Every method raises ForgeTemporary where waiting helps, TargetGone where the thing is not there, and ForgeError for
+    any other refusal.
+    """
+
+    def issue(self, repository: RepositoryRef, number: int) -> IssueInfo: ...
+
+    def pull_request(self, repository: RepositoryRef, number: int) -> PullRequestInfo: ...
+
+    def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
+        """Return the diff's file list, review comments and failing checks of a PR as text for the task."""
+        ...
+
+    def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure: ...
+
+    def default_branch(self, repository: RepositoryRef) -> BranchHead: ...
+
+    def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None: ...
+
+    def file_text(self, repository: RepositoryRef, path: str, ref: str) -> str | None:
+        """Return a file's text at a ref (empty ref: the default branch), or None where there is none."""
+        ...
+
+    def permission(self, repository: RepositoryRef, login: str) -> Literal["admin", "write", "read", "none"]:
+        """Return what a person may do in the repository right now."""
+        ...
+
+    def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
+        """Return where to fetch or push, with a token minted now and scoped to this one repository."""
+        ...
+
+    def upsert_status_comment(
+        self, repository: RepositoryRef, number: int, marker: str, body: str, known_id: int | None
+    ) -> int:
+        """Write or edit the one comment of ours that carries `marker`, and return its id."""
+        ...
+
+    def upsert_check_run(
+        self, repository: RepositoryRef, head_sha: str, external_id: str, content: CheckRunContent, known_id: int | None
+    ) -> int: ...
+
+    def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
+        """Return the newest PR, open or not, from a branch of the repository itself."""
+        ...
+
+    def create_pull_request(
+        self, repository: RepositoryRef, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
+    ) -> PullRequestInfo:
+        """Open a PR, or return the one that is open from this branch. Falls back to an ordinary PR where drafts are
+        refused."""
+        ...
+
+    def update_pull_request(self, repository: RepositoryRef, number: int, *, title: str, body: str) -> None: ...
+
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
+        """Make the target's labels follow the task's state; on an ending the trigger label goes too."""
+        ...
+
+    def reply(self, repository: RepositoryRef, number: int, marker: str, body: str) -> None:
+        """Answer a command with a comment of its own, once for each marker."""
+        ...
+
+
+class Queue(Protocol):
+    """Wakes a worker. Losing a message loses no work: the database is the truth and the reconciler looks there."""
+
+    def deliver(self, delivery_id: int) -> None: ...
+
+    def work(self, task_id: int, *, delay_s: float = 0.0) -> None: ...
+
+
+class DeliveryHandler(Protocol):
+    def __call__(self, delivery_id: int) -> None:
+        """Turn a stored delivery into what it asks for, exactly once."""
+        ...
