@@ -20,7 +20,7 @@ _MOST_COMMANDS = 5
 _LONGEST_HINT = 2000
 _LARGEST_BUDGET_USD = 10_000.0
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\-]{0,199}", re.ASCII)
-_STRAIGHT_QUOTES = str.maketrans("“”„‟", '""""')  # noqa: RUF001  (phones type these)
+_STRAIGHT_QUOTES = str.maketrans("“”„‟", '""""')
 
 
 class Verb(StrEnum):

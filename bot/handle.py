@@ -6,6 +6,7 @@ from typing import assert_never
 
 import structlog
 from sqlmodel import col, or_, select, update
+from workers.runtime import Runtime
 
 from bot.errors import PayloadError
 from bot.events import (
@@ -16,9 +17,9 @@ from bot.events import (
     InstallationChanged,
     IssueLabeled,
     Ping,
-    Pushed,
     PullRequestClosed,
     PullRequestSynchronized,
+    Pushed,
     RepositoriesChanged,
     RepositoryEvent,
     ReviewSubmitted,
@@ -36,7 +37,6 @@ from store.tables import Delivery
 from store.types import utc_now
 from workers.errors import ForgeTemporary
 from workers.ports import DeliveryHandler
-from workers.runtime import Runtime
 
 _log = structlog.get_logger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from store.scrub import register_secret, scrub, scrub_data
+from store.scrub import register_secret, scrub, scrub_json
 from store.settings import Settings
 
 
@@ -66,7 +66,7 @@ def _scrubbed(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | bytes | dict | list | tuple | set | frozenset):
-        return scrub_data(value)
+        return scrub_json(value)
     return scrub(repr(value))
 
 

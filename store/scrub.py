@@ -3,6 +3,7 @@
 import re
 import threading
 from collections import deque
+from typing import Any
 
 _MASK = "[secret removed]"
 # Shorter ones would take ordinary words out of texts.
@@ -55,14 +56,17 @@ def scrub(text: str) -> str:
     return _PATTERNS.sub(_MASK, text)
 
 
-def scrub_data(value: object) -> object:
-    """Return nested dictionaries, lists and texts with every text scrubbed, keys too."""
+def scrub_json(value: Any) -> Any:
+    """Return nested dictionaries, lists and texts with every text scrubbed, keys too, and without NUL.
+
+    Postgres keeps no NUL in its JSON.
+    """
     if isinstance(value, str):
-        return scrub(value)
+        return scrub(value.replace("\x00", ""))
     if isinstance(value, bytes):
-        return scrub(value.decode("utf-8", "replace"))
+        return scrub_json(value.decode("utf-8", "replace"))
     if isinstance(value, dict):
-        return {scrub_data(key): scrub_data(item) for key, item in value.items()}
+        return {scrub_json(key): scrub_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [scrub_data(item) for item in value]
+        return [scrub_json(item) for item in value]
     return value

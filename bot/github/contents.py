@@ -60,7 +60,5 @@ def read_permission(repository: Repository, login: str) -> Literal["admin", "wri
 
 
 def _branch(repository: Repository, name: str) -> BranchHead:
-    _, data = repository.requester.requestJsonAndCheck(
-        "GET", f"{repository.url}/branches/{quote(name)}"
-    )
+    _, data = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/branches/{quote(name)}")
     return BranchHead(data["name"], data["commit"]["sha"])

@@ -124,5 +124,3 @@ def _outgoing(body: str, marker: str) -> str:
     text = scrub(body)
     # At the top, so that it survives a cut.
     return fit(text if text.startswith(marker) else f"{marker}\n{text.replace(marker, '')}")
-
-

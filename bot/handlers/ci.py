@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from sqlmodel import select
+from workers.outcomes import record_outcome
 
 from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
 from bot.handlers.context import BRANCH_PREFIX, Context
@@ -13,7 +14,6 @@ from store.repo_config import CONFIG_FILE, parse_repository_config
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
 from workers.intake import NewTask
-from workers.outcomes import record_outcome
 
 _FAILED = frozenset({"failure", "timed_out"})
 _ACTIONS = "github-actions"

@@ -7,9 +7,7 @@ from store.database import Database
 
 def changed(database: Database, event: InstallationChanged) -> None:
     """Write down an installation with the repositories that it names."""
-    put_installation(
-        database, event.installation_id, event.account, suspended=event.suspended, removed=event.removed
-    )
+    put_installation(database, event.installation_id, event.account, suspended=event.suspended, removed=event.removed)
     put_repositories(database, event.installation_id, () if event.removed else event.repositories, ())
 
 
