@@ -8,6 +8,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -74,7 +75,7 @@ def _prose_lines(body: str) -> list[str]:
     """Return the lines of top-level paragraphs that begin with plain text."""
     tokens = _MARKDOWN.parse(body)
     lines: list[str] = []
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         if token.type == "inline" and before.type == "paragraph_open" and before.level == 0:
             lines.extend(_lines(token.children or []))
     return lines

@@ -71,7 +71,7 @@ def handle_delivery(runtime: Runtime, delivery_id: int) -> None:
             _finish(runtime.database, claim, DeliveryState.FAILED, str(error))
         except ForgeTemporary as error:
             _wait(runtime.database, claim, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (it is kept in the delivery and logged)
             _log.exception("delivery.crashed", tries=claim.tries)
             _retry(runtime.database, claim, error)
         else:
@@ -94,7 +94,9 @@ def dispatch(runtime: Runtime, guid: str, event: Event) -> str | None:
             return _dispatch_in_repository(runtime, guid, event)
 
 
-def _dispatch_in_repository(runtime: Runtime, guid: str, event: RepositoryEvent) -> str | None:
+def _dispatch_in_repository(  # noqa: PLR0911  (one line an event)
+    runtime: Runtime, guid: str, event: RepositoryEvent
+) -> str | None:
     repository = know_repository(runtime.database, event.repository)
     if repository is None:
         return "the App is not installed in this repository"

@@ -12,8 +12,8 @@ from store.settings import Settings
 
 def configure_logging(settings: Settings) -> None:
     """Send structlog's and the standard library's records to stderr in one form. May be called again."""
-    for name in ("github_private_key", "github_webhook_secret"):
-        register_secret(settings.secret(name))  # type: ignore[arg-type]
+    register_secret(settings.secret("github_private_key"))
+    register_secret(settings.secret("github_webhook_secret"))
     level = getattr(logging, settings.log_level.upper())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,

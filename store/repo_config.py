@@ -100,7 +100,7 @@ def _compose(text: str) -> yaml.Node | None:
     """Return the tree of nodes with their lines; aliases, which can grow without end, and doubled keys are refused."""
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not supported", problem_mark=event.start_mark)
+            raise _mistake(event, "aliases (*name) are not supported")
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is not None:
         _refuse_doubled_keys(root)
@@ -113,14 +113,18 @@ def _refuse_doubled_keys(node: yaml.Node) -> None:
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
-                    raise yaml.MarkedYAMLError(
-                        problem=f"the key '{key.value}' stands here twice", problem_mark=key.start_mark
-                    )
+                    raise _mistake(key, f"the key '{key.value}' stands here twice")
                 seen.add(key.value)
             _refuse_doubled_keys(value)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
             _refuse_doubled_keys(item)
+
+
+def _mistake(place: yaml.Event | yaml.Node, problem: str) -> ConfigurationError:
+    mark = place.start_mark
+    where = f"{CONFIG_FILE}: line {mark.line + 1}" if mark else CONFIG_FILE
+    return ConfigurationError(f"{where}: {problem}.")
 
 
 def _line_of(node: yaml.Node | None, path: tuple[int | str, ...]) -> int | None:

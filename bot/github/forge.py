@@ -86,7 +86,7 @@ class GitHubForge:
         self, repository: RepositoryRef, number: int, marker: str, body: str, known_id: int | None
     ) -> int:
         with self._open(repository, f"write the status comment on {number}") as opened:
-            return issues.upsert_comment(opened, number, marker, body, known_id, self.login)
+            return issues.upsert_comment(opened, number, marker, body, known_id=known_id, login=self.login)
 
     def upsert_check_run(
         self, repository: RepositoryRef, head_sha: str, external_id: str, content: CheckRunContent, known_id: int | None

@@ -1,6 +1,7 @@
 """Issues and the conversation on issues and PRs: comments of ours and labels."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import quote
 
 from github import UnknownObjectException
@@ -35,7 +36,7 @@ def read_issue(repository: Repository, number: int) -> IssueInfo:
 
 
 def upsert_comment(
-    repository: Repository, number: int, marker: str, body: str, known_id: int | None, login: Callable[[], str]
+    repository: Repository, number: int, marker: str, body: str, *, known_id: int | None, login: Callable[[], str]
 ) -> int:
     """Write `body` into the one comment by `login` that carries `marker`, made where there is none.
 
@@ -110,10 +111,8 @@ def _ensure_label(repository: Repository, name: str, colour: str, description: s
 
 
 def _remove_label(repository: Repository, url: str, name: str) -> None:
-    try:
+    with suppress(UnknownObjectException):  # a person was quicker
         repository.requester.requestJsonAndCheck("DELETE", f"{url}/{quote(name, safe='')}")
-    except UnknownObjectException:
-        pass  # a person was quicker
 
 
 def _issue(repository: Repository, number: int) -> Issue:

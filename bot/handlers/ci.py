@@ -1,7 +1,5 @@
 """Completed CI: on acrouter's own branches an outcome, on the repository's others, where it says so, a task."""
 
-from datetime import datetime
-
 from sqlmodel import select
 from workers.outcomes import record_outcome
 
@@ -23,12 +21,13 @@ def workflow_run_completed(context: Context, event: WorkflowRunCompleted) -> str
     """Handle a finished run of GitHub Actions."""
     if event.head_repository_id != context.repository.id:
         return "a run for a fork"
+    if not event.head_branch:
+        return "a run without a branch"
     if event.head_branch.startswith(BRANCH_PREFIX):
-        ref = f"run:{event.run_id}.{event.run_attempt}"
-        return _outcome(context, event.head_branch, event.head_sha, event.conclusion, ref, event.name, event.at)
+        return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
     if event.conclusion not in _FAILED:
         return f"the run ended with '{event.conclusion}'"
-    return _start(context, event.run_id, event.name, event.head_branch, event.head_sha, event.sender.login)
+    return _start(context, event, event.run_id, event.name)
 
 
 def check_suite_completed(context: Context, event: CheckSuiteCompleted) -> str | None:
@@ -40,38 +39,38 @@ def check_suite_completed(context: Context, event: CheckSuiteCompleted) -> str |
     if event.head_branch.startswith(BRANCH_PREFIX):
         if event.app_slug == _ACTIONS:
             return "counted by its workflow run"
-        ref = f"suite:{event.suite_id}"
-        return _outcome(
-            context, event.head_branch, event.head_sha, event.conclusion, ref, event.app_slug or "CI", event.at
-        )
+        return _outcome(context, event, ref=f"suite:{event.suite_id}", name=event.app_slug or "CI")
     if event.conclusion not in _FAILED:
         return f"the suite ended with '{event.conclusion}'"
+    return _start_for_suite(context, event)
+
+
+def _start_for_suite(context: Context, event: CheckSuiteCompleted) -> str | None:
     if event.app_slug != _ACTIONS:
         return f"'{event.app_slug}' gives no logs that acrouter could read"
+    if context.forge.file_text(context.repository, CONFIG_FILE, "") is None:
+        return f"there is no {CONFIG_FILE}"  # most repositories: one question to GitHub, not three
     run_id = context.forge.failed_run_of_suite(context.repository, event.suite_id)
     if run_id is None:
         return "no failed workflow run belongs to this suite"
-    run = context.forge.ci_failure(context.repository, run_id)
-    return _start(context, run_id, run.name, event.head_branch, event.head_sha, event.sender.login)
+    return _start(context, event, run_id, context.forge.ci_failure(context.repository, run_id).name)
 
 
-def _outcome(
-    context: Context, branch: str, head_sha: str, conclusion: str, ref: str, name: str, at: datetime
-) -> str | None:
-    kind = OutcomeKind.CI_PASSED if conclusion == "success" else OutcomeKind.CI_FAILED
-    if conclusion != "success" and conclusion not in _FAILED:
-        return f"CI ended with '{conclusion}', which says nothing of the patch"
+def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, *, ref: str, name: str) -> str | None:
+    if event.conclusion != "success" and event.conclusion not in _FAILED:
+        return f"CI ended with '{event.conclusion}', which says nothing of the patch"
+    kind = OutcomeKind.CI_PASSED if event.conclusion == "success" else OutcomeKind.CI_FAILED
     # CI on somebody else's later commit is no verdict on the patch.
-    tasks = [task for task in tasks_of_branch(context, branch) if task.head_sha == head_sha]
+    tasks = [task for task in tasks_of_branch(context, event.head_branch) if task.head_sha == event.head_sha]
     for task in tasks:
         assert task.id is not None
-        record_outcome(context.database, task.id, kind, ref=ref, at=at, data={"name": name, "head_sha": head_sha})
+        data = {"name": name, "head_sha": event.head_sha}
+        record_outcome(context.database, task.id, kind, ref=ref, at=event.at, data=data)
     return None if tasks else "no task pushed this commit"
 
 
-def _start(context: Context, run_id: int, name: str, branch: str, head_sha: str, login: str) -> str | None:
-    if not branch:
-        return "a run without a branch"
+def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, run_id: int, name: str) -> str | None:
+    branch, head_sha = event.head_branch, event.head_sha
     if refusal := _forbidden(context, name):
         return refusal
     with context.database.session() as session:
@@ -93,7 +92,7 @@ def _start(context: Context, run_id: int, name: str, branch: str, head_sha: str,
             trigger=Trigger.CI,
             target=context.target("branch", branch) if number is None else context.target("pull", number),
             target_number=number,
-            requested_by=login,
+            requested_by=event.sender.login,
             delivery_guid=context.guid,
             title=f"{name} fails on {branch}",
             base_ref=branch,
