@@ -32,7 +32,9 @@ def to_json_schema(value: Json) -> Json:
         return value
     schema = {
         # `properties` may hold a property that is called "example" or "nullable": those are schemas, not keywords.
-        key: {name: to_json_schema(item) for name, item in part.items()} if key == "properties" else to_json_schema(part)
+        key: {name: to_json_schema(item) for name, item in part.items()}
+        if key == "properties"
+        else to_json_schema(part)
         for key, part in value.items()
         if key not in ("example", "examples", "externalDocs", "x-github", "x-octokit", "x-multi-segment")
         and not (key in ("description", "summary") and isinstance(part, str))
