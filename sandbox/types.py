@@ -1,6 +1,6 @@
 """The words of the sandbox as frozen dataclasses, and the Protocols at its seams."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -109,8 +109,11 @@ class Backend(Protocol):
 
     def open(self, spec: SandboxSpec) -> Sandbox: ...
 
-    def remove_leftovers(self, keep_tasks: frozenset[str]) -> int:
-        """Remove every sandbox of ours whose `task` label is not in `keep_tasks`; return how many."""
+    def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
+        """Remove every sandbox of ours whose task nobody works on; return how many.
+
+        `running_tasks` is asked after the sandboxes were listed: one that was started in between is not in the list.
+        """
         ...
 
     def remove_task(self, task: str) -> int:
