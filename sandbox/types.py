@@ -8,6 +8,9 @@ from typing import Any, Literal, Protocol
 WORKSPACE = "/workspace"
 """Where the repository stands inside every sandbox; the agent's home is elsewhere."""
 
+TRUSTED = "/tmp/.acrouter-trusted"  # noqa: S108  (inside the sandbox)
+"""A folder of our own inside every sandbox, made by a trusted command before the agent starts and closed to it."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -236,6 +239,8 @@ class TestReport:
     timed_out: bool
     duration_s: float
     output_tail: str
+    note: str = ""
+    """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
 
     @property
     def passed(self) -> int:
