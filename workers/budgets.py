@@ -84,9 +84,7 @@ def spent_micros(
     return int(session.exec(query).one())
 
 
-def reserve(
-    database: Database, settings: Settings, *, task_id: int, attempt_id: int, model: str, usd: float
-) -> str:
+def reserve(database: Database, settings: Settings, *, task_id: int, attempt_id: int, model: str, usd: float) -> str:
     """Reserve `usd` for one model call and return the reservation's id.
 
     Raises:

@@ -38,6 +38,8 @@ class NewTask:
     hint: str = ""
     pinned_model: str = ""
     budget_usd: float | None = None
+    branch: str = ""
+    """The branch to make; empty: one of acrouter's own."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 ci_run_id=new.ci_run_id,
                 hint=new.hint,
                 pinned_model=new.pinned_model,
+                branch=new.branch,
                 budget_usd=min(new.budget_usd or settings.task_budget_usd, settings.task_budget_usd),
             )
             session.add(task)
@@ -98,9 +101,7 @@ def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Join
         if same is not None:
             return Started(same)
     open_states = [state for state in TaskState if state.is_open]
-    running = session.exec(
-        select(Task.id).where(Task.target == new.target, col(Task.state).in_(open_states))
-    ).first()
+    running = session.exec(select(Task.id).where(Task.target == new.target, col(Task.state).in_(open_states))).first()
     if running is not None:
         return Joined(running)
     recent = session.exec(
