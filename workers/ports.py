@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sandbox.types import GitRemote
+from sandbox.types import Author, GitRemote
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,10 @@ class Forge(Protocol):
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
         """Return where to fetch or push, with a token minted now and scoped to this one repository."""
+        ...
+
+    def author(self) -> Author:
+        """Return the App's bot user, as whom commits are made."""
         ...
 
     def upsert_status_comment(
