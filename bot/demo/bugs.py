@@ -8,10 +8,10 @@ model sees. The issue, the regression test and the wrong fixes in an entry are o
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bot.demo.errors import CatalogueError
 from bot.demo.package_index import Sdist
@@ -70,10 +70,19 @@ class Bug(_Entry):
     issue: str
     """Markdown, with a small reproduction."""
     regression_test: Addition
-    misses: Addition
-    breaks: Addition
+    misses: Addition | None = None
+    """What a model hands in that misses the bug; needed where one does."""
+    breaks: Addition | None = None
+    """The same for one that breaks other tests."""
     skills: Mapping[str, Behaviour]
-    """What each scripted model does with this bug."""
+    """What each scripted model does with this bug; one that is not named submits nothing."""
+
+    @model_validator(mode="after")
+    def _wrong_changes_are_there(self) -> Self:
+        for behaviour in ("misses", "breaks"):
+            if behaviour in self.skills.values() and getattr(self, behaviour) is None:
+                raise ValueError(f"a model {behaviour} this bug, so the entry must say how: add the key '{behaviour}'")
+        return self
 
     @property
     def buggy_sdist(self) -> Sdist:

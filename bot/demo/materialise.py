@@ -22,8 +22,6 @@ from bot.demo.package_index import fetch
 _SOURCE = "refs/heads/main"
 # A fixed moment and a fixed author: the commit's SHA depends on the release alone.
 _COMMITTER = "acrouter demo <demo@acrouter.invalid> 1735689600 +0000"
-# What packaging adds to a source distribution and a repository does not hold.
-_PACKAGING = ("PKG-INFO",)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def read_tree(sdist: Path) -> Tree:
     """Return the regular files of a source distribution by their path below its top folder.
 
     Raises:
-        CatalogueError: a member's path leads out of the tree or into `.git`.
+        CatalogueError: a member's path leads out of the tree.
     """
     files: dict[str, TreeFile] = {}
     with tarfile.open(sdist) as archive:
@@ -91,14 +89,19 @@ def read_tree(sdist: Path) -> Tree:
             parts = PurePosixPath(member.name).parts
             if not member.isfile() or len(parts) < 2:
                 continue
-            if member.name.startswith("/") or any(part == ".." or part.lower() == ".git" for part in parts):
+            if member.name.startswith("/") or ".." in parts:
                 raise CatalogueError(f"{sdist.name}: the member {member.name!r} leads out of its tree.")
-            if parts[1] in _PACKAGING or any(part.endswith(".egg-info") for part in parts):
+            if parts[1] == "PKG-INFO" or any(_is_left_over(part) for part in parts):
                 continue
             content = archive.extractfile(member)
             if content is not None:
                 files["/".join(parts[1:])] = TreeFile(content.read(), bool(member.mode & 0o100))
     return files
+
+
+def _is_left_over(part: str) -> bool:
+    """True for what packaging adds, and for a submodule's link to its repository: neither belongs into a commit."""
+    return part.endswith(".egg-info") or part.lower() == ".git"
 
 
 def commit_tree(git_dir: Path, tree: Tree, message: str) -> None:

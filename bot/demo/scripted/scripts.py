@@ -11,7 +11,7 @@ from shlex import quote
 
 from unidiff import Hunk, PatchSet
 
-from bot.demo.bugs import Addition, Behaviour, Bug
+from bot.demo.bugs import Addition, Bug
 from bot.demo.materialise import BugRepository
 
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -30,30 +30,22 @@ _END = Step("The change is complete, so I submit it.", SUBMIT)
 _LOOK = Step("I look at the repository first.", "ls -a")
 
 
-def skilled(repository: BugRepository, behaviour: Behaviour) -> Sequence[Step]:
-    """Return the script of a model that does `behaviour` with the bug."""
+def skilled(repository: BugRepository, model: str) -> Sequence[Step]:
+    """Return what a model does with the bug, as the catalogue says; a model that it does not name finds nothing."""
     bug = repository.bug
-    if behaviour == "misses":
-        return (
-            _LOOK,
-            _read_source(bug),
-            Step("I think that a small addition is all it needs.", _append(bug.misses)),
-            _END,
-        )
-    change = (
-        Step("Now I change the source so that the behaviour is right.", _apply_fix(repository.fix_patch))
-        if behaviour == "solves"
-        else Step("I wrap the function so that the example of the issue works.", _append(bug.breaks))
-    )
-    test = bug.regression_test
-    return (
-        _LOOK,
-        _read_source(bug),
-        Step("I write a test from the issue and run it. It should fail for now.", _append(test) + _run([test.path])),
-        change,
-        Step("The new test again, and the module's own tests.", _run([test.path, *_module_tests(bug, behaviour)])),
-        _END,
-    )
+    behaviour = bug.skills.get(model)
+    if behaviour == "misses" and bug.misses is not None:
+        guess = Step("I think that a small addition is all it needs.", _append(bug.misses))
+        return (_LOOK, _read_source(bug), guess, _END)
+    if behaviour == "breaks" and bug.breaks is not None:
+        wrap = Step("I wrap the function so that the example of the issue works.", _append(bug.breaks))
+        # A careless model runs its own test only, and does not see what it breaks.
+        return (_LOOK, _read_source(bug), _write_test(bug), wrap, _test_again([bug.regression_test.path]), _END)
+    if behaviour == "solves":
+        fix = Step("Now I change the source so that the behaviour is right.", _apply_fix(repository.fix_patch))
+        tests = [bug.regression_test.path, *bug.hidden.files]
+        return (_LOOK, _read_source(bug), _write_test(bug), fix, _test_again(tests), _END)
+    return empty()
 
 
 def empty() -> Sequence[Step]:
@@ -76,9 +68,13 @@ def _read_source(bug: Bug) -> Step:
     return Step("These files belong to the issue.", f"wc -l {paths} && head -n 40 {quote(next(iter(bug.fix)))}")
 
 
-def _module_tests(bug: Bug, behaviour: Behaviour) -> Iterable[str]:
-    # A careless model does not run the tests that its change breaks.
-    return bug.hidden.files if behaviour == "solves" else ()
+def _write_test(bug: Bug) -> Step:
+    test = bug.regression_test
+    return Step("I write a test from the issue and run it. It should fail for now.", _append(test) + _run([test.path]))
+
+
+def _test_again(paths: Iterable[str]) -> Step:
+    return Step("I run the tests that belong to the change.", _run(paths))
 
 
 def _run(paths: Iterable[str]) -> str:

@@ -55,7 +55,9 @@ class ScriptedEndpoint:
         self.calls: list[Call] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="scripted-models", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), name="scripted-models", daemon=True
+        )
 
     @property
     def api_base(self) -> str:
@@ -113,7 +115,7 @@ def _step(model: ScriptedModel, repository: BugRepository | None, number: int) -
         case "garbage":
             return scripts.garbage_step(number)
         case "skilled" if repository is not None:
-            script = scripts.skilled(repository, repository.bug.skills.get(model.name, "misses"))
+            script = scripts.skilled(repository, model.name)
         case _:
             script = scripts.empty()
     return script[min(number, len(script) - 1)]

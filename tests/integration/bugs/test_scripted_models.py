@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ from tests.support.bugs import SCRIPTED_KEY, MakeBug, check_out, failed, names, 
 
 
 @pytest.fixture
-def agent_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def agent_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """mini-swe-agent reads and writes a configuration folder when it is imported: a private one."""
     monkeypatch.setenv("MSWEA_SILENT_STARTUP", "1")
     monkeypatch.setenv("MSWEA_GLOBAL_CONFIG_DIR", str(tmp_path / "mini"))
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     monkeypatch.setenv("MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT", "1")
-    yield tmp_path
+    return tmp_path
 
 
 def work(endpoint: ScriptedEndpoint, model: str, task: str, folder: Path, *, key: str = SCRIPTED_KEY) -> dict[str, Any]:
@@ -46,7 +45,8 @@ def work(endpoint: ScriptedEndpoint, model: str, task: str, folder: Path, *, key
 
 
 def changed_files(folder: Path) -> set[str]:
-    status = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=folder, capture_output=True, text=True)
+    command = ["git", "status", "--porcelain", "-uall"]
+    status = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     paths = {line[3:] for line in status.stdout.splitlines()}
     return {path for path in paths if "__pycache__" not in path}
 

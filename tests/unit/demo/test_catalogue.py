@@ -5,9 +5,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from bot.demo import bugs
-from bot.demo.bugs import find_bug, load_catalogue
+from bot.demo.bugs import Bug, find_bug, load_catalogue
 from bot.demo.errors import CatalogueError
 from bot.demo.materialise import TreeFile, commit_tree, git, read_tree
 from bot.demo.scripted.models import SCRIPTED_MODELS, SKILLED
@@ -34,6 +35,12 @@ def test_every_bug_is_solved_by_the_large_model_and_each_behaviour_occurs() -> N
     assert all(bug.skills["scripted-large"] == "solves" for bug in catalogue)
     assert all(set(bug.skills) == set(SKILLED) for bug in catalogue)
     assert {behaviour for bug in catalogue for behaviour in bug.skills.values()} == {"solves", "misses", "breaks"}
+
+
+def test_a_behaviour_without_its_change_is_refused() -> None:
+    bug = find_bug("sqlparse-begin-transaction")
+    with pytest.raises(ValidationError, match="add the key 'misses'"):
+        Bug.model_validate(bug.model_dump() | {"skills": {"scripted-small": "misses"}})
 
 
 def test_every_issue_shows_a_reproduction() -> None:
@@ -67,7 +74,12 @@ def test_a_tree_leaves_out_what_packaging_adds(tmp_path: Path) -> None:
     assert tree == {"p.py": TreeFile(b"x = 1\n"), "run.sh": TreeFile(b"", executable=True)}
 
 
-@pytest.mark.parametrize("name", ["p-1/../../evil", "/p-1/evil", "p-1/.git/config", "p-1/sub/.GIT/hooks/pre-commit"])
+def test_a_tree_leaves_out_what_git_would_read_as_a_repository(tmp_path: Path) -> None:
+    members = {"p-1/.git/config": b"", "p-1/sub/.GIT/hooks/pre-commit": b"", "p-1/tests/module/.git": b"gitdir: x"}
+    assert read_tree(make_sdist(tmp_path / "p-1.tar.gz", members)) == {}
+
+
+@pytest.mark.parametrize("name", ["p-1/../../evil", "/p-1/evil"])
 def test_a_member_that_leaves_its_tree_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(CatalogueError, match="leads out of its tree"):
         read_tree(make_sdist(tmp_path / "p-1.tar.gz", {name: b"x"}))

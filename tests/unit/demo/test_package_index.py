@@ -22,7 +22,7 @@ SDIST = Sdist("Some_Project", "1.0", SHA256)
 class Quiet(SimpleHTTPRequestHandler):
     extensions_map = {"": "text/html", ".json": "application/vnd.pypi.simple.v1+json"}  # noqa: RUF012
 
-    def log_message(self, format: str, *arguments: object) -> None:
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
         pass
 
 

@@ -65,7 +65,7 @@ def test_a_prompt_about_no_known_bug_ends_without_a_change(endpoint: ScriptedEnd
 def test_the_steps_follow_the_conversation(endpoint: ScriptedEndpoint) -> None:
     title = find_bug("boltons-atomicsaver-pathlib").title
     turns = [title]
-    commands = []
+    commands: list[str] = []
     while not commands or "COMPLETE_TASK" not in commands[-1]:
         commands.append(command(ask(endpoint, "scripted-large", *turns)))
         turns += ["answer", "output"]
