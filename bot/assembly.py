@@ -6,12 +6,12 @@ import socket
 import threading
 
 import structlog
-
-from bot.github.forge import GitHubForge
-from bot.handle import make_handler
 from routing.pool import ModelPool, load_pool
 from routing.router import make_router
 from sandbox.backends import choose_backend
+
+from bot.github.forge import GitHubForge
+from bot.handle import make_handler
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database

@@ -9,11 +9,11 @@ from typing import Literal
 
 import httpx
 import redis
+from routing.pool import load_pool, resolve_key
 from sqlmodel import select
 
 from bot.assembly import make_backend
 from bot.github.auth import app_jwt
-from routing.pool import load_pool, resolve_key
 from store import migrations
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError
@@ -108,7 +108,9 @@ def _database(settings: Settings) -> Iterator[Finding]:
         if alive:
             yield Finding("ok", "workers", ", ".join(alive))
         else:
-            yield Finding("warning", "workers", "none has been seen lately", "Run `acrouter worker` and `acrouter beat`.")
+            yield Finding(
+                "warning", "workers", "none has been seen lately", "Run `acrouter worker` and `acrouter beat`."
+            )
     database.dispose()
 
 

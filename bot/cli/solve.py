@@ -112,8 +112,9 @@ def _commit_of(repo: Path, rev: str, console: Console) -> str:
 
 
 def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
-    from routing import RoutingTask
     from routing.dimension import classify
+
+    from routing import RoutingTask
     from workers.runtime import Runtime
 
     assert isinstance(runtime, Runtime)
