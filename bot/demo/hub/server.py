@@ -61,8 +61,9 @@ class LocalHub:
         self._folder = tempfile.TemporaryDirectory(prefix="acrouter-hub-")
         self._sender = WebhookSender(webhook_url, webhook_secret)
         self._hub = Hub(State(app_id, slug, installation_id, PERMISSIONS), self._sender, self.base_url)
+        self.app = application(self._hub, private_key_pem)
         config = uvicorn.Config(
-            application(self._hub, private_key_pem),
+            self.app,
             host="127.0.0.1",
             port=port,
             log_config=None,
