@@ -8,6 +8,8 @@ from bot.demo.hub.state import Label, Repository, State, User
 
 Json = dict[str, Any]
 
+EVENTS = ("issues", "issue_comment", "pull_request", "pull_request_review", "check_suite", "workflow_run", "push")
+
 _USER_LINKS = {
     "followers_url": "/followers",
     "following_url": "/following{/other_user}",
@@ -132,6 +134,7 @@ def repository_json(repository: Repository, base: str) -> Json:
         "allow_forking": True,
         "web_commit_signoff_required": False,
         "topics": [],
+        "custom_properties": {},
         **dict.fromkeys(("forks", "forks_count", "stargazers_count", "watchers", "watchers_count"), 0),
         **dict.fromkeys(("network_count", "subscribers_count", "size"), 0),
         "open_issues": open_issues,
@@ -203,11 +206,13 @@ def diff_entry_json(file: ChangedFile, full_name: str, head_sha: str, base: str)
 
 def app_json(state: State, base: str, owner: Json) -> Json:
     """Return GitHub's `integration`."""
-    return integration_json(state.app_id, state.slug, state.permissions, owner, base, state.created_at)
+    return integration_json(
+        state.app_id, state.slug, state.permissions, owner=owner, base=base, created_at=state.created_at
+    )
 
 
 def integration_json(
-    app_id: int, slug: str, permissions: Mapping[str, str], owner: Json, base: str, created_at: str
+    app_id: int, slug: str, permissions: Mapping[str, str], *, owner: Json, base: str, created_at: str
 ) -> Json:
     return {
         "id": app_id,

@@ -244,6 +244,10 @@ class Lacking:
             payload = {**payload, "pull_request": issue, "number": issue["number"]}
             del payload["issue"]
             event = "pull_request"
+        if event == "pull_request_review":
+            review = payload["review"]
+            # The API writes a review's state in upper case, the webhook in lower case.
+            payload = {**payload, "review": {**review, "state": review["state"].lower()}}
         label = payload.get("label")
         if label and "id" not in label:
             known = [one for one in (issue or payload["pull_request"])["labels"] if one["name"] == label["name"]]
@@ -285,7 +289,12 @@ class Lacking:
     def actions_app(self) -> Json:
         github = user_json(User(9919, "github"), self._proxy.base_url)
         return integration_json(
-            _ACTIONS_APP, "github-actions", {"actions": "write"}, github, self._proxy.base_url, "2018-07-30T09:30:17Z"
+            _ACTIONS_APP,
+            "github-actions",
+            {"actions": "write"},
+            owner=github,
+            base=self._proxy.base_url,
+            created_at="2018-07-30T09:30:17Z",
         )
 
     def _commit(self, hosted: Hosted, run: Run) -> Commit:

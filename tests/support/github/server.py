@@ -167,7 +167,7 @@ class GitHubServer:
 
     def settle(self) -> None:
         """Wait until every webhook so far has been sent."""
-        self._sender.settle()
+        self._proxy.settle()
 
     # The story's verbs.
 
