@@ -6,12 +6,11 @@ import socket
 import threading
 
 import structlog
+from sandbox.backends import choose_backend
 
 from bot.github.forge import GitHubForge
 from bot.handle import make_handler
-from routing.pool import ModelPool, load_pool
-from routing.router import make_router
-from sandbox.backends import choose_backend
+from routing import Router
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database
@@ -71,19 +70,17 @@ def make_backend(settings: Settings) -> Backend:
     )
 
 
-def make_runtime(
-    settings: Settings, database: Database, queue: Queue, forge: Forge | None, pool: ModelPool | None = None
-) -> Runtime:
+def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> Runtime:
     """Put together what one worker process works with."""
-    pool = pool or load_pool(settings.models_file)
+    router = Router.from_settings(settings)
     return Runtime(
         settings=settings,
         database=database,
         queue=queue,
         forge=forge,
         backend=make_backend(settings),
-        pool=pool,
-        brain=Brain(make_router(settings, pool), database),
+        pool=router.pool,
+        brain=Brain(router, database),
         name=f"{socket.gethostname()}-{os.getpid()}",
     )
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
+
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
-from store.repo_config import RepositoryConfig, parse_repository_config
+from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
 from store.states import TaskKind, TaskState
 from store.tables import Task
 from templates import render
@@ -19,7 +20,6 @@ from workers.run import Run
 from workers.targets import Refusal, Source, TargetClosed
 from workers.views import task_view
 
-CONFIG_FILE = ".acrouter.yml"
 BRANCH_PREFIX = "acrouter/"
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sandbox.checkout import Mirror
+
 from sandbox.types import Author
 from store.states import TaskState
 from workers.attempts import Attempted

@@ -112,19 +112,20 @@ def _commit_of(repo: Path, rev: str, console: Console) -> str:
 
 
 def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
-    from routing import RoutingTask
     from routing.dimension import classify
+
+    from routing import RoutingTask
     from workers.runtime import Runtime
 
     assert isinstance(runtime, Runtime)
     task = RoutingTask(
         key="dry-run",
         text=f"{title}\n\n{text}",
-        dimension=classify(title, text, Trigger.COMMAND_LINE),
+        dimension=classify(title, text, trigger=Trigger.COMMAND_LINE.value),
         repository=repository,
         title=title,
     )
-    decision = runtime.brain.preview(task, pinned=model)
+    decision = runtime.brain.choose(task, pinned=model)
     console.print(decision_table(decision))
     for reason in decision.reasons:
         console.print(f"- {escape(reason)}")
