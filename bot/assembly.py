@@ -110,7 +110,7 @@ class Ticker:
         while True:
             try:
                 self._jobs.reconcile()
-            except Exception:
+            except Exception:  # noqa: BLE001  (the next round may do better)
                 _log.exception("reconcile.failed")
             if self._ended.wait(self._every_s):
                 return

@@ -138,7 +138,7 @@ def _to_its_end(run: Run) -> None:
     except AcrouterError as error:
         _log.warning("task.failed", error=str(error))
         run.advance(TaskState.FAILED, str(error))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (a task must not end in silence)
         _log.exception("task.crashed")
         run.advance(
             TaskState.FAILED,
