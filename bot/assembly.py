@@ -6,11 +6,11 @@ import socket
 import threading
 
 import structlog
-from sandbox.backends import choose_backend
 
 from bot.github.forge import GitHubForge
 from bot.handle import make_handler
 from routing import Router
+from sandbox.backends import choose_backend
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database
@@ -66,7 +66,7 @@ def make_backend(settings: Settings) -> Backend:
             pids=settings.sandbox_pids,
             disk_mb=settings.sandbox_disk_mb,
         ),
-        home=_home(settings),
+        instance=_instance(settings),
     )
 
 
@@ -116,6 +116,6 @@ class Ticker:
                 return
 
 
-def _home(settings: Settings) -> str:
+def _instance(settings: Settings) -> str:
     """Names this installation on its machine: two of them never touch each other's sandboxes."""
     return hashlib.sha256(settings.resolved_database_url.encode()).hexdigest()[:12]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,8 +92,10 @@ class BubblewrapBackend:
             raise ImageError(f"There is no environment {spec.image!r}; `prepare` makes them.")
         return self._start(self._plan(spec.limits, venv=venv), spec.labels)[1]
 
-    def remove_leftovers(self, keep_tasks: frozenset[str]) -> int:
-        return sum(self._end(path) for path, record in self._records() if record.get("task", "") not in keep_tasks)
+    def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
+        found = self._records()
+        keep = running_tasks()
+        return sum(self._end(path) for path, record in found if record.get("task", "") not in keep)
 
     def remove_task(self, task: str) -> int:
         return sum(self._end(path) for path, record in self._records() if record.get("task") == task)

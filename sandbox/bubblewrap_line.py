@@ -22,8 +22,8 @@ class BubblewrapLine:
         except BaseException:
             self._errors.close()
             raise
-        assert self._process.stdin is not None  # noqa: S101  (for the type checker)
-        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._stdin = self._process.stdin.fileno()
         self._stdout = self._process.stdout.fileno()
         os.set_blocking(self._stdin, False)

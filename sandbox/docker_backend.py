@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -103,8 +103,10 @@ class DockerBackend:
         plan = ContainerPlan(spec.image, spec.limits, self._labels(spec.labels), runtime=self._runtime)
         return self._start(plan)[1]
 
-    def remove_leftovers(self, keep_tasks: frozenset[str]) -> int:
-        return sum(self._remove(found) for found, task in self._list() if task not in keep_tasks)
+    def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
+        found = self._list()
+        keep = running_tasks()
+        return sum(self._remove(container) for container, task in found if task not in keep)
 
     def remove_task(self, task: str) -> int:
         return sum(self._remove(found) for found, of_task in self._list() if of_task == task)
