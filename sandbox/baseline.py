@@ -6,6 +6,8 @@ the tree (`.git`, `.gitattributes`, hooks, links) is content to it and never con
 and monitors are off. Nested repositories that the agent makes are not part of the patch.
 """
 
+import base64
+
 from sandbox import ignore_rules, patch_text
 from sandbox.errors import PatchError, SandboxError
 from sandbox.types import TRUSTED, WORKSPACE, CommandResult, Sandbox
@@ -15,11 +17,13 @@ _GIT_DIR = f"{TRUSTED}/baseline.git"
 _TIMEOUT_S = 120.0
 _NO_CONVERSION = "* -text -ident -filter -working-tree-encoding !diff !eol\n"
 
+_GIT_HOME = (
+    "env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/nonexistent LC_ALL=C.UTF-8 "
+    "GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1"
+)
 _GIT = " ".join(
     [
-        "env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/nonexistent LC_ALL=C.UTF-8",
-        "GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_OPTIONAL_LOCKS=0",
-        f"GIT_INDEX_FILE={TRUSTED}/index",
+        f"{_GIT_HOME} GIT_INDEX_FILE={TRUSTED}/index",
         f"git --git-dir={_GIT_DIR} --work-tree={WORKSPACE}",
         "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.excludesFile=/dev/null",
         "-c core.attributesFile=/dev/null -c core.autocrlf=false -c core.safecrlf=false -c core.fileMode=true",
@@ -36,15 +40,10 @@ def lay(sandbox: Sandbox) -> None:
     """
     _trusted(
         sandbox,
-        f"umask 077; mkdir -p {TRUSTED} && rm -rf {_GIT_DIR} {TRUSTED}/index && "
-        f"git init -q --bare {_GIT_DIR} && mkdir -p {_GIT_DIR}/info",
-        "The baseline could not be made (is git installed in the sandbox's image?)",
-    )
-    sandbox.put_file(f"{_GIT_DIR}/info/attributes", _NO_CONVERSION.encode())
-    _trusted(
-        sandbox,
+        f"rm -rf {TRUSTED} && mkdir -m 700 {TRUSTED} && {_GIT_HOME} git init -q --bare --template= {_GIT_DIR} && "
+        f"mkdir -p {_GIT_DIR}/info && {_write(f'{_GIT_DIR}/info/attributes', _NO_CONVERSION.encode())} && "
         f"{_GIT} add -A -f . && {_GIT} write-tree > {TRUSTED}/tree",
-        "The tree could not be recorded",
+        "The tree could not be recorded (is git installed in the sandbox's image?)",
     )
     # The agent's own: never read by us, and nothing depends on it.
     sandbox.execute(
@@ -67,9 +66,10 @@ def take_patch(sandbox: Sandbox) -> str:
     tree = (sandbox.read_file(f"{TRUSTED}/tree") or b"").decode("ascii", "replace").strip()
     if not tree.isalnum():
         raise SandboxError("The baseline is missing.")
-    sandbox.put_file(f"{TRUSTED}/exclude", _exclude_file(sandbox, tree))
+    rules = _exclude_file(sandbox, tree)
     _trusted(
         sandbox,
+        f"{_write(f'{TRUSTED}/exclude', rules)} && "
         # An index without stat data: every file is compared by its content, whatever its times say.
         f"rm -f {TRUSTED}/index && {_GIT} read-tree {tree} && "
         f"{_GIT} ls-files -z -m -d -o --exclude-from={TRUSTED}/exclude > {TRUSTED}/changed && "
@@ -80,7 +80,8 @@ def take_patch(sandbox: Sandbox) -> str:
     try:
         return patch.decode()
     except UnicodeDecodeError:
-        sandbox.put_file(f"{_GIT_DIR}/info/attributes", (_NO_CONVERSION + _as_binary(patch)).encode())
+        attributes = (_NO_CONVERSION + _as_binary(patch)).encode()
+        _trusted(sandbox, _write(f"{_GIT_DIR}/info/attributes", attributes), "The change could not be written down")
         return _diff(sandbox, tree).decode()
 
 
@@ -115,17 +116,22 @@ def _glob_literal(path: str) -> str:
 
 
 def _exclude_file(sandbox: Sandbox, tree: str) -> bytes:
-    listing = f"{_GIT} ls-tree -r -z --name-only {tree} | grep -z -E '(^|/)[.]gitignore$' | head -z -n 500 || true"
+    listing = f"{_GIT} ls-tree -r -z --name-only {tree} | grep -z -E '(^|/)[.]gitignore$' | head -z -n 200 || true"
     script = (
         f"{listing} > {TRUSTED}/ignores; : > {TRUSTED}/rules; "
         f"while IFS= read -r -d '' path; do "
-        f'printf "%s\\0" "$path"; {_GIT} cat-file blob {tree}:"$path" | head -c 100000 | tr -d "\\000"; printf "\\0"; '
+        f'printf "%s\\0" "$path"; {_GIT} cat-file blob {tree}:"$path" | head -c 20000 | tr -d "\\000"; printf "\\0"; '
         f"done < {TRUSTED}/ignores > {TRUSTED}/rules"
     )
     _trusted(sandbox, script, "The repository's .gitignore files could not be read")
     parts = (sandbox.read_file(f"{TRUSTED}/rules") or b"").decode("utf-8", "surrogateescape").split("\0")
     gitignores = dict(zip(parts[0::2], parts[1::2], strict=False))
     return ignore_rules.combine(gitignores).encode("utf-8", "surrogateescape")
+
+
+def _write(path: str, content: bytes) -> str:
+    """Return a command that writes a file as whoever runs it."""
+    return f"printf %s {base64.b64encode(content).decode()} | base64 -d > {path}"
 
 
 def _trusted(sandbox: Sandbox, script: str, complaint: str) -> CommandResult:

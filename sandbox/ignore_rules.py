@@ -32,9 +32,7 @@ def combine(gitignores: Mapping[str, str]) -> str:
     lines = list(BUILD_LEAVINGS)
     for path in sorted(gitignores, key=lambda path: (path.count("/"), path)):
         folder = path.rpartition("/")[0]
-        for line in gitignores[path].splitlines():
-            if pattern := _anchored(line, folder):
-                lines.append(pattern)
+        lines += [pattern for line in gitignores[path].splitlines() if (pattern := _anchored(line, folder))]
     return "\n".join(lines) + "\n"
 
 

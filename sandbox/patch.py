@@ -146,8 +146,8 @@ def _inspect_content(change: FileChange, rules: PatchRules) -> list[Finding]:
     if change.binary:
         message = f"{path!r} is a binary change, which nobody can read."
         found.append(Finding("binary", path, message, not rules.allow_binary))
-    for kind in find_secrets("\n".join(change.added)):
-        found.append(Finding("secret", path, f"{path!r} seems to add {kind}.", True))
+    kinds = find_secrets("\n".join(change.added))
+    found += [Finding("secret", path, f"{path!r} seems to add {kind}.", True) for kind in kinds]
     if is_test_path(path):
         found += [Finding("weakened-tests", path, message, False) for message in weakenings(change)]
     return found

@@ -111,7 +111,7 @@ def unquote(name: str) -> str:
 def quote(name: str) -> str:
     """Return a name in git's C-style quotes, every unusual byte as octal."""
     raw = name.encode("utf-8", "surrogateescape")
-    return '"' + "".join(chr(b) if chr(b).isalnum() and b < 128 or b in b"/._-" else f"\\{b:03o}" for b in raw) + '"'
+    return '"' + "".join(chr(b) if (b < 128 and chr(b).isalnum()) or b in b"/._-" else f"\\{b:03o}" for b in raw) + '"'
 
 
 def _read_section(section: str) -> FileChange:
@@ -146,7 +146,7 @@ def _read_section(section: str) -> FileChange:
             raise PatchError(f"The binary change of {path!r} cannot be read.")
     elif body:
         _check_names(body, path, kind)
-        added, removed = _read_hunks(section, body[2:], path)
+        added, removed = _read_hunks(body[2:], path)
     return FileChange(path, kind, modes["old"], modes["new"], binary, added, removed, section)
 
 
@@ -160,7 +160,7 @@ def _check_names(body: list[str], path: str, kind: Kind) -> None:
         raise PatchError(f"The headers of {path!r} name different files: {old!r} and {new!r}.")
 
 
-def _read_hunks(section: str, body: list[str], path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _read_hunks(body: list[str], path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     try:
         # A name of our own: unidiff reads the hunks only, and odd names are none of its business.
         files = unidiff.PatchSet("--- a/file\n+++ b/file\n" + "\n".join(body) + "\n")

@@ -48,6 +48,8 @@ class Delivery(SQLModel, table=True):
     reason: str = Field(default="", sa_type=Text)
     """Why it was ignored, or what failed."""
     tries: int = 0
+    not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """A process works on it until then, or GitHub asked to wait."""
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 

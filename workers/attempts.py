@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from sqlmodel import col, select
+from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.pool import resolve_key
@@ -27,6 +27,8 @@ from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision, Verification
 from store.types import utc_now
 from workers.context import Work
+from workers.history import record
+from workers.reports import try_report
 from workers.run import AttemptMeter, Run
 
 _log = structlog.get_logger(__name__)
@@ -54,31 +56,14 @@ class Attempted:
         return self.attempt.state is AttemptState.VERIFIED
 
 
-def save_decision(run: Run, decision: RoutingDecision) -> int:
-    """Keep a decision with all that is needed to judge it later, and return its id."""
-    with run.lease.transaction() as (session, task):
-        assert task.id is not None
-        row = Decision(task_id=task.id, **decision_columns(decision))
-        session.add(row)
-        session.flush()
-        assert row.id is not None
-        return row.id
-
-
 def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestReport | None) -> Attempted:
     """Let the decision's first model work, verify its patch, and return both.
 
     Raises:
         StoppedByPerson, HandBack, LeaseLost: the work may not go on; what was paid for is kept.
     """
-    decision_id = save_decision(run, decision)
-    attempt = _begin(run, decision.chosen, decision_id)
-    run.advance(
-        TaskState.ATTEMPTING,
-        f"Attempt {attempt.number}: {decision.chosen} is working.",
-        attempt=attempt.number,
-        model=decision.chosen,
-    )
+    attempt = _begin(run, decision)
+    try_report(run.runtime, run.task_id)
     agent_run = _work(run, work, attempt)
     _finish(run, attempt, agent_run)
     run.check()
@@ -117,16 +102,6 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     return Attempted(attempt, result)
 
 
-def unfinished(run: Run) -> Attempt | None:
-    """Return the attempt whose agent ended but whose patch a dead worker never judged, if there is one."""
-    with run.lease.transaction() as (session, task):
-        return session.exec(
-            select(Attempt)
-            .where(Attempt.task_id == task.id, Attempt.state == AttemptState.FINISHED)
-            .order_by(col(Attempt.number))
-        ).first()
-
-
 def sandbox_limits(settings: Settings) -> Limits:
     return Limits(
         memory_mb=settings.sandbox_memory_mb,
@@ -141,12 +116,29 @@ def labels(run: Run) -> dict[str, str]:
     return {"task": str(run.task_id), "owner": run.runtime.name}
 
 
-def _begin(run: Run, model: str, decision_id: int) -> Attempt:
+def _begin(run: Run, decision: RoutingDecision) -> Attempt:
+    """Keep the decision, with all that is needed to judge it later, and begin what it decided."""
     with run.lease.transaction() as (session, task):
         assert task.id is not None
+        row = Decision(task_id=task.id, **decision_columns(decision))
+        session.add(row)
+        session.flush()
+        assert row.id is not None
         numbers = session.exec(select(Attempt.number).where(Attempt.task_id == task.id)).all()
-        attempt = Attempt(task_id=task.id, decision_id=decision_id, number=max(numbers, default=0) + 1, model=model)
+        attempt = Attempt(
+            task_id=task.id, decision_id=row.id, number=max(numbers, default=0) + 1, model=decision.chosen
+        )
         session.add(attempt)
+        record(
+            session,
+            task,
+            TaskState.ATTEMPTING,
+            f"Attempt {attempt.number}: {decision.chosen} is working.",
+            attempt=attempt.number,
+            model=decision.chosen,
+            propensity=decision.propensity,
+            reasons=list(decision.reasons),
+        )
         session.flush()
     return attempt
 

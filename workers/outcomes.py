@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from routing.evidence_store import replace_score
-from routing.outcome_score import final_score
+from routing.evidence_store import save_score
+from routing.outcome_score import final_score, provisional_score
 from store.database import Database
 from store.states import OutcomeKind, TaskState
-from store.tables import Outcome, Task
+from store.tables import Attempt, Outcome, Task
+from workers.brain import evidence_key
 from workers.history import note, record
 
 _AFTER_PUBLISHING = (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)
@@ -67,10 +68,17 @@ def _tell(session: Session, task: Task, kind: OutcomeKind, data: dict[str, Any])
 
 
 def _learn(session: Session, task: Task) -> None:
-    """The final score is a function of the set of outcomes, so their order cannot matter."""
-    if task.published_attempt_id is None:
+    """The score is a function of the set of outcomes, so neither their order nor a repetition can matter."""
+    attempt = session.get(Attempt, task.published_attempt_id) if task.published_attempt_id is not None else None
+    if attempt is None or attempt.score is None:
         return
     rows = session.exec(select(Outcome).where(Outcome.task_id == task.id)).all()
-    score = final_score([(row.kind, row.at) for row in rows])
-    if score is not None:
-        replace_score(session, f"attempt:{task.published_attempt_id}", score)
+    kinds = {row.kind for row in rows}
+    score = final_score(kinds)
+    save_score(
+        session,
+        evidence_key(attempt),
+        score=provisional_score(attempt.score, kinds) if score is None else score,
+        final=score is not None,
+        at=max(row.at for row in rows),
+    )

@@ -68,29 +68,41 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     """Route: the first model, or after a failure the next one while it is worth its money; None when it is over."""
     if any(attempted.verified for attempted in made):
         return None
-    settings, task = run.runtime.settings, run.task()
-    allowed = work.source.config.max_attempts or settings.max_attempts
-    if len(made) >= min(allowed, settings.max_attempts):
+    config, settings, task = work.source.config, run.runtime.settings, run.task()
+    if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
-    run.advance(TaskState.ROUTING, "Choosing a model." if not made else "Choosing the next model.")
-    tried = [(attempted.attempt.model, attempted.attempt.score) for attempted in made]
-    decision = run.runtime.brain.decide(run, work, task, tried)
-    if decision is not None:
-        run.note(
-            f"{decision.chosen} was chosen.",
-            model=decision.chosen,
-            propensity=decision.propensity,
-            reasons=list(decision.reasons),
+    run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
+    allow, deny = config.models.allow or None, config.models.deny
+    left_usd = task.budget_usd - run.spent_usd()
+    decision: RoutingDecision | None
+    if made:
+        if task.pinned_model:
+            return None
+        # A model that could not be used had no chance; for this task it is as good as one that failed.
+        tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
+        decision = run.runtime.brain.escalate(
+            work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd
         )
-        try_report(run.runtime, run.task_id)
+    else:
+        decision = run.runtime.brain.choose(
+            work.routing_task,
+            pinned=task.pinned_model,
+            allow=allow,
+            deny=deny,
+            budget_usd=left_usd,
+            explore=config.exploration == "on",
+        )
+    if decision is None:
+        run.note("No other model is worth its money on this task.")
     return decision
 
 
 def remember(run: Run, work: Work, attempted: Attempted) -> None:
     """Put the attempt into the memory at once, with the verifier's score until an outcome replaces it."""
     if attempted.judged:
+        evidence = run.runtime.brain.learn(work.routing_task, attempted.attempt)
         with run.lease.transaction() as (session, _task):
-            run.runtime.brain.remember(session, work.routing_task, attempted.attempt)
+            run.runtime.brain.keep(session, evidence)
 
 
 def choose_best(made: Sequence[Attempted]) -> Attempted | None:

@@ -32,7 +32,7 @@ def clean_up(run: Run) -> None:
 
 
 def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
-    """Return the attempts of earlier workers that count, the one that was left without a verdict judged now."""
+    """Return the attempts of earlier workers that count; one that was left without a verdict is judged now."""
     with run.lease.transaction() as (session, task):
         rows = session.exec(
             select(Attempt, Verification)
@@ -43,10 +43,7 @@ def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
     made = []
     for attempt, verification in rows:
         if attempt.state is AttemptState.FINISHED:
-            judged = attempts.verify_attempt(run, work, attempt, None)
-            with run.lease.transaction() as (session, _task):
-                run.runtime.brain.remember(session, work.routing_task, judged.attempt)
-            made.append(judged)
+            made.append(attempts.verify_attempt(run, work, attempt, None))
         else:
             made.append(Attempted(attempt, _result(verification) if verification else None))
     return made

@@ -52,6 +52,11 @@ class Run:
             session.add(task)
         return task
 
+    def spent_usd(self) -> float:
+        """Return what the task has cost so far, open reservations included."""
+        with self.runtime.database.session() as session:
+            return budgets.to_usd(budgets.spent_micros(session, task_id=self.task_id))
+
     def check(self) -> None:
         """Make sure that the work may go on.
 

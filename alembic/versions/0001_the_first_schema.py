@@ -25,6 +25,7 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("not_before", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.Column("handled_at", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("guid"),

@@ -1,1 +1,1 @@
-"""The demo: real bugs, scripted models behind a local endpoint, and a story that shows the whole loop."""
+"""The demo: the whole loop on one machine, against a local GitHub with scripted models."""

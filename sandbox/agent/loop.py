@@ -6,9 +6,9 @@ from typing import Any
 import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before mini-swe-agent itself)
 from minisweagent.agents.default import DefaultAgent
 
+from sandbox.agent.clean import clean
 from sandbox.agent.environment import SandboxEnvironment
 from sandbox.agent.model import MeteredModel
-from sandbox.secret_patterns import scrub
 
 
 class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped here
@@ -57,7 +57,7 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
         """Return the trajectory in mini-swe-agent's format, without secrets and without what JSON stores refuse."""
         self.cost = self.model.spent_usd
         trajectory: dict[str, Any] = super().serialize(*extra)
-        return {name: _storable(part, self._secrets) for name, part in trajectory.items()}
+        return {name: clean(part, *self._secrets) for name, part in trajectory.items()}
 
     def last_actions(self) -> list[str]:
         """Return the commands of the model's last message."""
@@ -65,14 +65,3 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
             if message.get("role") == "assistant":
                 return [str(action.get("command", "")) for action in message.get("extra", {}).get("actions", [])]
         return []
-
-
-def _storable(value: object, secrets: tuple[str | None, ...]) -> object:
-    """Scrub secrets, and drop NUL and lone surrogates, which Postgres refuses in JSON."""
-    if isinstance(value, str):
-        return scrub(value.replace("\0", "").encode("utf-8", "replace").decode(), *secrets)
-    if isinstance(value, dict):
-        return {str(key): _storable(item, secrets) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_storable(item, secrets) for item in value]
-    return value

@@ -12,6 +12,7 @@ from minisweagent.models.utils.actions_text import format_observation_messages, 
 from minisweagent.models.utils.actions_toolcall import BASH_TOOL, parse_toolcall_actions
 
 from sandbox.agent import usage
+from sandbox.agent.clean import clean
 from sandbox.agent.environment import exit_message
 from sandbox.agent.failures import CallFailure, understand
 from sandbox.errors import BudgetExceeded, StopRequested
@@ -78,7 +79,8 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
         before = self.spent_usd
         response, used = self._call_with_retries(prepared, expected)
         choice = response.choices[0] if getattr(response, "choices", None) else None
-        message = choice.message.model_dump() if choice else {"role": "assistant", "content": ""}
+        # Cleaned at once: it is sent back with the next call.
+        message = clean(choice.message.model_dump()) if choice else {"role": "assistant", "content": ""}
         details = {
             "response": {
                 "id": getattr(response, "id", ""),
@@ -138,7 +140,7 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
             arguments |= {"api_base": endpoint.api_base, "api_key": endpoint.api_key or "none"}
         elif endpoint.api_key:
             arguments["api_key"] = endpoint.api_key
-        return litellm.completion(
+        response = litellm.completion(
             model=endpoint.litellm_id,
             messages=messages,
             max_tokens=endpoint.max_output_tokens,
@@ -148,6 +150,11 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
             drop_params=True,
             **arguments,
         )
+        if response is None:
+            # What LiteLLM makes of a second 422 after it left out parameters of ours.
+            message = "the provider refuses the request's parameters (HTTP 422)"
+            raise litellm.exceptions.BadRequestError(message, model=endpoint.litellm_id, llm_provider="")
+        return response
 
     def _reserve(self, worst: float) -> str:
         if self._remaining_s() <= 0:

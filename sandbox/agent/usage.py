@@ -76,10 +76,8 @@ def actual(endpoint: ModelEndpoint, response: Any, expected: Estimate) -> Usage:
 
 def _answer(response: Any) -> str:
     """Return all that a response says, as text to be counted."""
-    return " ".join(
-        f"{choice.message.content or ''} {choice.message.tool_calls or ''}"
-        for choice in getattr(response, "choices", [])
-    )
+    messages = [choice.message for choice in getattr(response, "choices", None) or []]
+    return " ".join(f"{message.content or ''} {message.tool_calls or ''}" for message in messages)
 
 
 def _count(holder: Any, name: str) -> int:

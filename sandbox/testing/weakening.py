@@ -9,8 +9,8 @@ import re
 from sandbox.patch_text import FileChange
 
 _ASSERTION = re.compile(
-    r"^\s*(?:assert\b|self\.assert\w*\(|self\.fail\w*\(|with (?:pytest|self)\.(?:raises|warns|assert\w+)\(|pytest\.fail\()"
-    r"|\bpytest\.raises\(|\bexpect\(|\bassert(?:_eq|_ne)?!\(|\bt\.(?:Error|Fatal)f?\("
+    r"^\s*(?:assert\b|self\.assert\w*\(|self\.fail\w*\(|with self\.assert\w+\(|pytest\.fail\()"
+    r"|\bpytest\.(?:raises|warns)\(|\bexpect\(|\bassert(?:_eq|_ne)?!\(|\bt\.(?:Error|Fatal)f?\("
 )
 _TEST = re.compile(r"^\s*(?:async\s+)?def test\w*\(|^\s*(?:it|test)\(|^func Test\w+\(|^\s*#\[test\]")
 _SKIP = re.compile(

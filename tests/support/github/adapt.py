@@ -1,0 +1,73 @@
+"""Mends what the stateful GitHub answers where it differs from GitHub: heads that moved, permissions, marks of a PR."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.support.github.mirror import Hosted
+
+Json = Any
+Find = Callable[[str], Hosted | None]
+
+# https://docs.github.com/en/rest/collaborators/collaborators: "maintain is mapped to write, triage to read"
+_LEGACY = {"push": "write", "maintain": "write", "pull": "read", "triage": "read"}
+
+
+def mend(value: Json, find: Find, aliases: Mapping[str, str]) -> Json:
+    """Return an answer or a webhook's body with every pull request, issue and SHA in it mended.
+
+    `find` gives a repository by full name; `aliases` gives the real SHA for one that only the stateful GitHub has.
+    """
+    if isinstance(value, list):
+        return [mend(item, find, aliases) for item in value]
+    if isinstance(value, str):
+        return aliases.get(value, value)
+    if not isinstance(value, dict):
+        return value
+    mended = {key: mend(item, find, aliases) for key, item in value.items()}
+    if "merged_at" in mended and isinstance(mended.get("head"), dict):
+        _mend_pull(mended, find)
+    elif "repository_url" in mended and "number" in mended:
+        _mend_issue(mended, find)
+    return mended
+
+
+def permission(answer: Json, hosted: Hosted, login: str) -> Json:
+    """Return the answer about a collaborator in the words that GitHub uses."""
+    told = hosted.permissions.get(login.lower(), answer["permission"])
+    word = _LEGACY.get(told, told)
+    return {**answer, "permission": word, "role_name": "write" if told == "push" else told}
+
+
+def _mend_pull(pull: dict[str, Json], find: Find) -> None:
+    hosted = find(pull["base"]["repo"]["full_name"])
+    head = hosted.pulls.get(pull["number"]) if hosted else None
+    if hosted is None or head is None:
+        return
+    pull["head"]["sha"] = head.sha
+    base_sha = hosted.mirrored.get(head.base_ref)
+    if head.open and base_sha:
+        pull["base"]["sha"] = base_sha
+    pull["statuses_url"] = f"{pull['base']['repo']['url']}/statuses/{head.sha}"
+    if "changed_files" in pull:
+        files = hosted.bare.changed_files(pull["base"]["sha"], head.sha)
+        pull["changed_files"] = len(files)
+        pull["additions"] = sum(file.additions for file in files)
+        pull["deletions"] = sum(file.deletions for file in files)
+        pull["commits"] = len(hosted.bare.commits_between(pull["base"]["sha"], head.sha))
+
+
+def _mend_issue(issue: dict[str, Json], find: Find) -> None:
+    api = issue["repository_url"]
+    full_name = "/".join(api.rsplit("/", 2)[1:])
+    hosted = find(full_name)
+    if hosted is None or issue["number"] not in hosted.pulls:
+        return
+    html = f"{api.split('/repos/')[0]}/{full_name}/pull/{issue['number']}"
+    issue["html_url"] = html
+    issue["pull_request"] = {
+        "url": f"{api}/pulls/{issue['number']}",
+        "html_url": html,
+        "diff_url": f"{html}.diff",
+        "patch_url": f"{html}.patch",
+        "merged_at": None,
+    }
