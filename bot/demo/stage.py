@@ -83,7 +83,7 @@ def set_stage(
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         webhook_url = f"http://127.0.0.1:{listener.getsockname()[1]}/webhooks/github"
         secret, private_key = secrets.token_urlsafe(32), _private_key()
-        hub = LocalHub(0, webhook_url, secret, APP_ID, private_key)
+        hub = LocalHub(_free_port(), webhook_url, secret, APP_ID, private_key)
         hub.start()
         stack.callback(hub.stop)
         settings = _settings(folder, state, hub.base_url, secret, private_key)
@@ -146,6 +146,11 @@ def _settings(folder: Path, state: Path, hub_url: str, secret: str, private_key:
         github_write_pause_s=0.0,
         log_level="error",
     )
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def _private_key() -> str:

@@ -10,6 +10,7 @@ from bot.demo.follow import follow, wait_for_state
 from bot.demo.materialise import BugRepository
 from bot.demo.stage import Stage
 from store.states import TaskState
+from templates.escape import usd
 from workers.views import TaskView, task_view
 
 REPOSITORY = "demo/boltons"
@@ -82,7 +83,7 @@ def _solve(stage: Stage, console: Console, repository: BugRepository) -> int:
     if view.published is None:
         raise StoryError(f"Issue {number} ended without a pull request: {view.task.reason}")
     console.print(show.diff_shown(view.published.attempt.patch))
-    console.print(f"Pull request: [bold]{show.safe(view.task.pr_url)}[/]  Spent: {show.usd(view.spent_usd)}")
+    console.print(f"Pull request: [bold]{show.safe(view.task.pr_url)}[/]  Spent: {usd(view.spent_usd)}")
     return task_id
 
 
