@@ -6,7 +6,6 @@ from typing import assert_never
 
 import structlog
 from sqlmodel import col, or_, select, update
-from workers.runtime import Runtime
 
 from bot.errors import PayloadError
 from bot.events import (
@@ -37,6 +36,7 @@ from store.tables import Delivery
 from store.types import utc_now
 from workers.errors import ForgeTemporary
 from workers.ports import DeliveryHandler
+from workers.runtime import Runtime
 
 _log = structlog.get_logger(__name__)
 

@@ -2,13 +2,12 @@
 
 from datetime import datetime
 
-from workers.outcomes import record_outcome
-
 from bot.events import PullRequestSynchronized, Pushed
 from bot.handlers.context import BRANCH_PREFIX, Context
 from bot.handlers.reverts import Reverts, reverted, reverts_in
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
+from workers.outcomes import record_outcome
 
 
 def pushed(context: Context, event: Pushed) -> str | None:

@@ -1,7 +1,6 @@
 """Completed CI: on acrouter's own branches an outcome, on the repository's others, where it says so, a task."""
 
 from sqlmodel import select
-from workers.outcomes import record_outcome
 
 from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
 from bot.handlers.context import BRANCH_PREFIX, Context
@@ -12,6 +11,7 @@ from store.repo_config import CONFIG_FILE, parse_repository_config
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
 from workers.intake import NewTask
+from workers.outcomes import record_outcome
 
 _FAILED = frozenset({"failure", "timed_out"})
 _ACTIONS = "github-actions"

@@ -1,11 +1,10 @@
 """A closed PR: merged or not, that is what the router learns most from."""
 
-from workers.outcomes import record_outcome, tasks_of_pull_request
-
 from bot.events import PullRequestClosed
 from bot.handlers.context import Context
 from bot.handlers.reverts import reverted, reverts_in
 from store.states import OutcomeKind
+from workers.outcomes import record_outcome, tasks_of_pull_request
 
 
 def pull_request_closed(context: Context, event: PullRequestClosed) -> str | None:

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from workers.runtime import Runtime
-
 from store.database import Database
 from store.settings import Settings
 from workers.ports import Forge, Queue, RepositoryRef
+from workers.runtime import Runtime
 
 BRANCH_PREFIX = "acrouter/"
 """Branches that acrouter made: CI on them is an outcome and starts nothing."""

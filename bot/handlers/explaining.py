@@ -1,9 +1,8 @@
 """Answers to `/route status` and `/route explain`."""
 
-from workers.views import task_view
-
 from bot.handlers.context import Context
 from templates import render
+from workers.views import task_view
 
 
 def status(context: Context, task_id: int) -> str:

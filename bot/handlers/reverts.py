@@ -4,11 +4,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from workers.outcomes import record_outcome, tasks_of_pull_request
-
 from bot.handlers.context import Context
 from bot.handlers.tasks import tasks_of_commit
 from store.states import OutcomeKind
+from workers.outcomes import record_outcome, tasks_of_pull_request
 
 # What `git revert` writes, and what GitHub writes into the PR that its Revert button opens.
 _COMMIT = re.compile(r"This reverts commit ([0-9a-f]{7,40})\b")

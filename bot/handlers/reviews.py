@@ -1,10 +1,9 @@
 """A review that asks for changes is an outcome of the PR."""
 
-from workers.outcomes import record_outcome, tasks_of_pull_request
-
 from bot.events import ReviewSubmitted
 from bot.handlers.context import Context
 from store.states import OutcomeKind
+from workers.outcomes import record_outcome, tasks_of_pull_request
 
 
 def review_submitted(context: Context, event: ReviewSubmitted) -> str | None:

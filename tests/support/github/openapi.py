@@ -163,7 +163,8 @@ def schema_problems(component: str, value: Json) -> list[str]:
 
 def _find(method: str, path: str) -> Json:
     matching = [operation for operation in _operations() if operation.pattern.fullmatch(path)]
-    for operation in sorted(matching, key=lambda found: found.depth):
+    # Of equally general ones the longer template: `commits/{ref}/check-runs` before `commits/{ref}`.
+    for operation in sorted(matching, key=lambda found: (found.depth, -len(found.pattern.pattern))):
         if method.lower() in operation.methods:
             return operation.methods[method.lower()]
     return Violation(method, path, "not among the operations that acrouter may use (tests/support/github/openapi.py)")
