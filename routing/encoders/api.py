@@ -29,7 +29,7 @@ class ApiEncoder:
         """Length of a vector; asks the API once where it is not known yet."""
         if self._dimensions is None:
             self.encode(["dimensions"])
-        assert self._dimensions is not None  # noqa: S101  (encode sets it or raises)
+        assert self._dimensions is not None
         return self._dimensions
 
     def encode(self, texts: Sequence[str]) -> Vector:
