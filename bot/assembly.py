@@ -6,8 +6,15 @@ import socket
 import threading
 
 import structlog
+<<<<<<< HEAD
 from routing.pool import ModelPool, load_pool
 from routing.router import make_router
+=======
+
+from bot.github.forge import GitHubForge
+from bot.handle import make_handler
+from routing import Router
+>>>>>>> core
 from sandbox.backends import choose_backend
 
 from bot.github.forge import GitHubForge
@@ -67,23 +74,21 @@ def make_backend(settings: Settings) -> Backend:
             pids=settings.sandbox_pids,
             disk_mb=settings.sandbox_disk_mb,
         ),
-        home=_home(settings),
+        instance=_instance(settings),
     )
 
 
-def make_runtime(
-    settings: Settings, database: Database, queue: Queue, forge: Forge | None, pool: ModelPool | None = None
-) -> Runtime:
+def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> Runtime:
     """Put together what one worker process works with."""
-    pool = pool or load_pool(settings.models_file)
+    router = Router.from_settings(settings)
     return Runtime(
         settings=settings,
         database=database,
         queue=queue,
         forge=forge,
         backend=make_backend(settings),
-        pool=pool,
-        brain=Brain(make_router(settings, pool), database),
+        pool=router.pool,
+        brain=Brain(router, database, settings.memory_capacity),
         name=f"{socket.gethostname()}-{os.getpid()}",
     )
 
@@ -113,12 +118,12 @@ class Ticker:
         while True:
             try:
                 self._jobs.reconcile()
-            except Exception:
+            except Exception:  # noqa: BLE001  (the next round may do better)
                 _log.exception("reconcile.failed")
             if self._ended.wait(self._every_s):
                 return
 
 
-def _home(settings: Settings) -> str:
+def _instance(settings: Settings) -> str:
     """Names this installation on its machine: two of them never touch each other's sandboxes."""
     return hashlib.sha256(settings.resolved_database_url.encode()).hexdigest()[:12]

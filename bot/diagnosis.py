@@ -9,11 +9,11 @@ from typing import Literal
 
 import httpx
 import redis
+from github import Auth
 from routing.pool import load_pool, resolve_key
 from sqlmodel import select
 
 from bot.assembly import make_backend
-from bot.github.auth import app_jwt
 from store import migrations
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError
@@ -167,7 +167,7 @@ def _github(settings: Settings) -> Iterator[Finding]:
         return
     answer = httpx.get(
         f"{settings.github_api_url.rstrip('/')}/app",
-        headers={"Authorization": f"Bearer {app_jwt(settings)}", "Accept": "application/vnd.github+json"},
+        headers={"Authorization": f"Bearer {_jwt(settings)}", "Accept": "application/vnd.github+json"},
         timeout=10,
     )
     yield from _clock(answer)
@@ -178,6 +178,13 @@ def _github(settings: Settings) -> Iterator[Finding]:
     app = answer.json()
     yield Finding("ok", "GitHub App", f"GitHub knows it as {app.get('slug') or app.get('name')}")
     yield from _compare(app.get("permissions") or {}, app.get("events") or [])
+
+
+def _jwt(settings: Settings) -> str:
+    key = settings.secret("github_private_key")
+    assert settings.github_app_id is not None
+    assert key is not None
+    return Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n")).create_jwt()
 
 
 def _clock(answer: httpx.Response) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Writes the table of settings into docs/setup.md from the settings' own docstrings.
 
-    python scripts/settings_table.py            rewrite the table
-    python scripts/settings_table.py --check    fail when it is out of date
+python scripts/settings_table.py            rewrite the table
+python scripts/settings_table.py --check    fail when it is out of date
 """
 
 import ast

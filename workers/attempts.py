@@ -92,7 +92,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
             rules=work.rules,
             limits=sandbox_limits(settings),
             labels=labels(run),
-            timeout_s=settings.test_timeout_s,
+            test_timeout_s=settings.test_timeout_s,
             before=before,
         ),
         run.runtime.backend,

@@ -77,7 +77,7 @@ def _jobs() -> WorkerJobs:
     return _current[0]
 
 
-@worker_shutting_down.connect
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _hand_back(**_kwargs: object) -> None:
     """On a warm shutdown what runs is handed back at its next step."""
     for jobs in _current:

@@ -1,15 +1,18 @@
 """The context of a task: its words, its commit, how its tests run and the image that they run in."""
 
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from routing import Dimension, RoutingTask
 from routing.dimension import classify, detect_language
-from sandbox import setup_plan, testing
-from sandbox.patch import PatchRules
+
+from routing import Dimension, RoutingTask
+from sandbox.patch import BLOCKED, PatchRules
+from sandbox.setup_plan import detect
+from sandbox.testing import discover
 from sandbox.types import TestCommand
 from store.states import TaskState
 from workers.run import Run
@@ -41,8 +44,12 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         run.check()
         image = _image(run, source, archive)
         task = run.task()
-        dimension = Dimension(task.dimension) if task.dimension else classify(source.title, source.text, task.trigger)
-        language = detect_language(archive)
+        dimension = (
+            Dimension(task.dimension)
+            if task.dimension
+            else classify(source.title, source.text, trigger=task.trigger.value)
+        )
+        language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
         yield Work(
             source=source,
@@ -57,8 +64,8 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
             ),
             archive=archive,
             image=image,
-            test_command=testing.discover(archive, source.config.test),
-            rules=PatchRules(blocked_paths=tuple(source.config.blocked_paths)),
+            test_command=discover(archive, source.config.test or None),
+            rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
             hint=task.hint,
         )
 
@@ -67,7 +74,7 @@ def _image(run: Run, source: Source, archive: Path) -> str:
     """The image with the repository's dependencies; made once for each state of its lock files."""
     backend = run.runtime.backend
     base = backend.ensure_base()
-    plan = setup_plan.detect(archive, commands=source.config.setup or None, base=base)
+    plan = detect(archive, commands=source.config.setup or None, base=base)
     if not plan.commands:
         return base
     run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
@@ -77,3 +84,8 @@ def _image(run: Run, source: Source, archive: Path) -> str:
         timeout_s=run.runtime.settings.setup_timeout_s,
         labels={"task": str(run.task_id), "owner": run.runtime.name},
     )
+
+
+def _paths(archive: Path) -> list[str]:
+    with tarfile.open(archive) as tree:
+        return [member.name for member in tree if member.isfile()]

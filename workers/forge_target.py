@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
+
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
-from store.repo_config import RepositoryConfig, parse_repository_config
+from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
 from store.states import TaskKind, TaskState
 from store.tables import Task
 from templates import render
@@ -19,7 +20,6 @@ from workers.run import Run
 from workers.targets import Refusal, Source, TargetClosed
 from workers.views import task_view
 
-CONFIG_FILE = ".acrouter.yml"
 BRANCH_PREFIX = "acrouter/"
 
 
@@ -54,7 +54,7 @@ class ForgeTarget:
         run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
         commit = self._commit(run, work, best)
         run.check()
-        self._push(run, work.source.mirror, commit, branch)
+        self._push(work.source.mirror, commit, branch)
         run.update(head_sha=commit)
         run.check()
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
@@ -80,7 +80,7 @@ class ForgeTarget:
         message = render("pulls/commit.txt.j2", view=view)
         return work.source.mirror.commit(tree, work.source.base_sha, message, self.forge.author(), when)
 
-    def _push(self, run: Run, mirror: Mirror, commit: str, branch: str) -> None:
+    def _push(self, mirror: Mirror, commit: str, branch: str) -> None:
         remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
         there = mirror.remote_head(remote, branch)
         if there == commit:

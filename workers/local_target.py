@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sandbox.checkout import Mirror
-from sandbox.types import Author
+from sandbox.types import Author, GitRemote
 from store.states import TaskState
 from workers.attempts import Attempted
 from workers.context import Work
@@ -19,15 +19,18 @@ class LocalTarget:
     def fetch(self, run: Run) -> Source:
         task = run.task()
         path = Path(task.base_ref)
-        mirror = Mirror.from_local(path, run.runtime.mirrors_dir / f"local-{task.id}.git")
-        sha = mirror.resolve(task.base_sha)
+        checkout = Mirror.from_local(path, run.runtime.mirrors_dir / f"local-{task.id}.git")
+        if checkout.uncommitted:
+            count = len(checkout.uncommitted)
+            run.note(f"{count} file{'' if count == 1 else 's'} with uncommitted changes: not part of the task.")
+        sha = run.update(base_sha=task.base_sha or checkout.head_sha).base_sha
         return Source(
             repository=path.name,
             title=task.title,
             text=task.text,
             base_ref=task.base_ref,
             base_sha=sha,
-            mirror=mirror,
+            mirror=checkout.mirror,
         )
 
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
@@ -41,6 +44,6 @@ class LocalTarget:
         tree = mirror.tree_with_patch(work.source.base_sha, best.attempt.patch)
         when = best.attempt.finished_at or best.attempt.started_at
         commit = mirror.commit(tree, work.source.base_sha, f"{task.title}\n", _AUTHOR, when)
-        mirror.push_local(Path(task.base_ref), commit, task.branch)
+        mirror.push(GitRemote(task.base_ref), commit, task.branch, expected=None)
         run.update(head_sha=commit)
         run.advance(TaskState.PUBLISHED, f"The branch {task.branch} holds {best.attempt.model}'s patch.")

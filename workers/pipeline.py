@@ -11,7 +11,7 @@ from routing.errors import NoModelLeft
 from sandbox.types import TestReport
 from store.errors import AcrouterError
 from store.states import TaskState
-from store.tables import Attempt
+from store.tables import Attempt, Task
 from store.types import utc_now
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
@@ -38,6 +38,7 @@ def work_on(runtime: Runtime, task_id: int) -> None:
     """
     lease = leases.take(runtime.database, task_id, runtime.name, runtime.settings.lease_s)
     if lease is None:
+        _tell_if_due(runtime, task_id)
         return
     with structlog.contextvars.bound_contextvars(task_id=task_id), lease:
         run = Run(runtime, lease)
@@ -80,9 +81,7 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
             return None
         # A model that could not be used had no chance; for this task it is as good as one that failed.
         tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
-        decision = run.runtime.brain.escalate(
-            work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd
-        )
+        decision = run.runtime.brain.escalate(work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd)
     else:
         decision = run.runtime.brain.choose(
             work.routing_task,
@@ -139,12 +138,21 @@ def _to_its_end(run: Run) -> None:
     except AcrouterError as error:
         _log.warning("task.failed", error=str(error))
         run.advance(TaskState.FAILED, str(error))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (a task must not end in silence)
         _log.exception("task.crashed")
         run.advance(
             TaskState.FAILED,
             f"An unexpected error ({type(error).__name__}) ended the task; the operator's log has the details.",
         )
+
+
+def _tell_if_due(runtime: Runtime, task_id: int) -> None:
+    """An outcome or a stop wakes a task that has nothing to be worked on: only its words are due."""
+    with runtime.database.session() as session:
+        task = session.get(Task, task_id)
+        due = task is not None and task.report_due and not task.state.is_open and not task.lease_owner
+    if due:
+        try_report(runtime, task_id)
 
 
 def _back_to_the_queue(

@@ -73,13 +73,16 @@ class BranchHead:
     sha: str
 
 
+Conclusion = Literal["success", "failure", "neutral", "cancelled"]
+
+
 @dataclass(frozen=True)
 class CheckRunContent:
     """A check run's face. `conclusion` None: it is still running."""
 
     title: str
     summary: str
-    conclusion: Literal["success", "failure", "neutral", "cancelled"] | None
+    conclusion: Conclusion | None
 
 
 StateLabel = Literal["working", "review", "merged", "failed", "none"]

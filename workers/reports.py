@@ -7,7 +7,7 @@ from store.states import TaskKind, TaskState
 from store.tables import Repository, Task
 from templates import render
 from workers.errors import ForgeError, TargetGone
-from workers.ports import CheckRunContent, Forge, RepositoryRef, StateLabel
+from workers.ports import CheckRunContent, Conclusion, Forge, RepositoryRef, StateLabel
 from workers.runtime import Runtime
 from workers.views import TaskView, task_view
 
@@ -22,7 +22,7 @@ _LABELS: dict[TaskState, StateLabel] = {
     TaskState.STOPPED: "none",
     TaskState.REFUSED: "failed",
 }
-_CONCLUSIONS = {
+_CONCLUSIONS: dict[TaskState, Conclusion] = {
     TaskState.PUBLISHED: "success",
     TaskState.MERGED: "success",
     TaskState.CLOSED: "neutral",
@@ -92,7 +92,7 @@ def _report_check(forge: Forge, repository: RepositoryRef, view: TaskView) -> in
     return forge.upsert_check_run(repository, sha, f"acrouter-task-{task.id}", content, task.check_run_id)
 
 
-def _conclusion(view: TaskView) -> str:
+def _conclusion(view: TaskView) -> Conclusion:
     published = view.published
     if view.task.state is TaskState.PUBLISHED and published and published.verification:
         return "success" if published.verification.verdict == "verified" else "neutral"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from routing.pool import ModelPool
 from sqlmodel import col, select
 
-from routing.pool import ModelPool
 from store.database import Database
 from store.settings import Settings
 from store.tables import Attempt, Decision, History, Repository, Task, Verification
@@ -65,14 +65,13 @@ def task_view(database: Database, task_id: int, settings: Settings, pool: ModelP
         decision = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).first()
         history = session.exec(select(History).where(History.task_id == task_id).order_by(col(History.id))).all()
         spent = budgets.spent_micros(session, task_id=task_id)
+    scripted = {spec.name for spec in pool.models if spec.scripted}
     name = repository.full_name if repository else ""
     return TaskView(
         task=task,
         repository=name,
         decision=decision,
-        attempts=tuple(
-            AttemptView(attempt, verification, pool.is_scripted(attempt.model)) for attempt, verification in rows
-        ),
+        attempts=tuple(AttemptView(attempt, verification, attempt.model in scripted) for attempt, verification in rows),
         history=tuple(history),
         spent_usd=budgets.to_usd(spent),
         web_url=f"{settings.github_web_url.rstrip('/')}/{name}" if name else "",

@@ -48,9 +48,16 @@ def worker(
     # Threads: the work is waiting for containers, models and GitHub, and one router serves them all. One more than the
     # tasks, so that a delivery never waits for a task to end.
     app.worker_main(
-        ["worker", "--pool=threads", f"--concurrency={(concurrency or settings.concurrency) + 1}", "--without-gossip"]
-        + ["--without-mingle", f"--queues={WAKE_QUEUE}", f"--loglevel={settings.log_level}"]
-        + [f"--hostname={runtime.name}@%h"]
+        [
+            "worker",
+            "--pool=threads",
+            f"--concurrency={(concurrency or settings.concurrency) + 1}",
+            "--without-gossip",
+            "--without-mingle",
+            f"--queues={WAKE_QUEUE}",
+            f"--loglevel={settings.log_level}",
+            f"--hostname={runtime.name}@%h",
+        ]
     )
 
 

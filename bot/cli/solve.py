@@ -23,7 +23,6 @@ def solve(
     repo: Path = typer.Option(Path(), exists=True, file_okay=False, help="The local Git repository."),
     task: Path = typer.Option(..., exists=True, dir_okay=False, allow_dash=True, help="The task, as text. - is stdin."),
     model: str = typer.Option("", help="Use this model of the pool and no other."),
-    rev: str = typer.Option("HEAD", help="The commit to start from."),
     branch: str = typer.Option("", help="Put the patch on a new branch of the repository instead of stdout."),
     budget: float = typer.Option(0.0, min=0.0, help="USD to spend at most. Default: ACROUTER_TASK_BUDGET_USD."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the decision and stop: no model is called."),
@@ -47,7 +46,6 @@ def solve(
     if dry_run:
         _show_decision(console, runtime, title, text, model, repo.resolve().name)
         return
-    sha = _commit_of(repo, rev, console)
     console.print(f"[dim]{escape(runtime.backend.describe())}[/]")
     started = intake.start_task(
         database,
@@ -63,7 +61,6 @@ def solve(
             title=title,
             text=text,
             base_ref=str(repo.resolve()),
-            base_sha=sha,
             pinned_model=model,
             budget_usd=budget or None,
             branch=branch,
@@ -102,15 +99,6 @@ def _read_task(path: Path) -> tuple[str, str]:
     return title.lstrip("# ").strip(), body.strip() or title
 
 
-def _commit_of(repo: Path, rev: str, console: Console) -> str:
-    from sandbox.checkout import local_commit
-
-    found = local_commit(repo, rev)
-    if found.dirty:
-        console.print("[yellow]The repository has changes that are not committed; they are not part of the task.[/]")
-    return found.sha
-
-
 def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
     from routing.dimension import classify
 
@@ -121,11 +109,11 @@ def _show_decision(console: Console, runtime: object, title: str, text: str, mod
     task = RoutingTask(
         key="dry-run",
         text=f"{title}\n\n{text}",
-        dimension=classify(title, text, Trigger.COMMAND_LINE),
+        dimension=classify(title, text, trigger=Trigger.COMMAND_LINE.value),
         repository=repository,
         title=title,
     )
-    decision = runtime.brain.preview(task, pinned=model)
+    decision = runtime.brain.choose(task, pinned=model)
     console.print(decision_table(decision))
     for reason in decision.reasons:
         console.print(f"- {escape(reason)}")

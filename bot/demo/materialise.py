@@ -17,7 +17,7 @@ from unidiff import PatchSet
 
 from bot.demo.bugs import Bug
 from bot.demo.errors import CatalogueError
-from bot.demo.package_index import fetch
+from bot.demo.package_index import IndexSettings, fetch
 
 _SOURCE = "refs/heads/main"
 # A fixed moment and a fixed author: the commit's SHA depends on the release alone.
@@ -47,15 +47,15 @@ class BugRepository:
     """The next version's test files by path. No model sees them."""
 
 
-def materialise(bug: Bug, folder: Path, *, downloads: Path) -> BugRepository:
+def materialise(bug: Bug, folder: Path, *, downloads: Path, index: IndexSettings | None = None) -> BugRepository:
     """Return the bug's repository at `folder/NAME.git`, made where it is missing; `downloads` caches releases.
 
     Raises:
         DownloadError: a release cannot be had.
         CatalogueError: a release does not have what the catalogue says of it.
     """
-    buggy = read_tree(fetch(bug.buggy_sdist, downloads))
-    fixed = read_tree(fetch(bug.fixed_sdist, downloads))
+    buggy = read_tree(fetch(bug.buggy_sdist, downloads, index))
+    fixed = read_tree(fetch(bug.fixed_sdist, downloads, index))
     missing = [path for path in (*bug.fix, *bug.hidden.files) if path not in fixed]
     if missing:
         raise CatalogueError(f"{bug.name}: {bug.project} {bug.fixed.version} has no {', '.join(missing)}.")

@@ -129,9 +129,7 @@ class Installation:
     def attempts(self, number: int = 1) -> Sequence[Attempt]:
         task = self.task(number)
         with self.database.session() as session:
-            return session.exec(
-                select(Attempt).where(Attempt.task_id == task.id).order_by(col(Attempt.number))
-            ).all()
+            return session.exec(select(Attempt).where(Attempt.task_id == task.id).order_by(col(Attempt.number))).all()
 
     def verification(self, attempt: Attempt) -> Verification:
         with self.database.session() as session:

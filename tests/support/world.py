@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ from tests.support.rows import QueueOfNames
 from tests.support.services import free_port, wait_until
 from workers.reports import repository_ref
 from workers.runtime import Runtime
+
+_QUIET_S = 0.4
 
 POOL = ModelPool(
     (
@@ -57,12 +60,18 @@ class World:
         self.handle = make_handler(self.runtime)
 
     def settle(self) -> None:
-        """Handle everything that GitHub has told so far, and what comes of that."""
-        while True:
+        """Handle everything that GitHub has told so far, and what comes of that.
+
+        The stateful GitHub sends its webhooks a moment after it has answered: it has to be quiet for a while.
+        """
+        quiet_since = time.monotonic()
+        while time.monotonic() - quiet_since < _QUIET_S:
             self.github.settle()
             waiting = [row.id for row in self.deliveries() if self._is_due(row)]
-            if not waiting:
-                return
+            if waiting:
+                quiet_since = time.monotonic()
+            else:
+                time.sleep(0.02)
             for delivery_id in waiting:
                 assert delivery_id is not None
                 self.handle(delivery_id)

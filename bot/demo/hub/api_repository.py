@@ -156,7 +156,9 @@ def routes(hub: Hub, access: Access) -> APIRouter:
     @router.get(_REPO + "/commits/{sha}/pulls")
     def commit_pulls(request: Request, sha: str) -> Response:
         found = access.repository(request, "pull_requests", "contents")
-        holding = [issue for issue in found.pulls() if issue.pull and sha in (issue.pull.head_sha, issue.pull.merge_sha)]
+        holding = [
+            issue for issue in found.pulls() if issue.pull and sha in (issue.pull.head_sha, issue.pull.merge_sha)
+        ]
         return page([pull_json(issue, found, base) for issue in holding], request, base)
 
     @router.get(_REPO + "/compare/{basehead:path}")
@@ -169,7 +171,12 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             raise not_found()
         ahead = found.bare.commits_between(one.sha, other.sha)
         behind = found.bare.commits_between(other.sha, one.sha)
-        status = {(True, True): "diverged", (True, False): "ahead", (False, True): "behind", (False, False): "identical"}
+        status = {
+            (True, True): "diverged",
+            (True, False): "ahead",
+            (False, True): "behind",
+            (False, False): "identical",
+        }
         html = f"{base}/{found.full_name}/compare/{basehead}"
         files = found.bare.changed_files(one.sha, other.sha)
         return {

@@ -63,7 +63,9 @@ def finish_workflow(
         if repository.bare.resolve(head_sha) != head_sha:
             raise invalid("WorkflowRun", "head_sha")
         open_here = [
-            issue for issue in repository.pulls() if issue.pull and issue.state == "open" and issue.pull.head_ref == branch
+            issue
+            for issue in repository.pulls()
+            if issue.pull and issue.state == "open" and issue.pull.head_ref == branch
         ]
         pulls = [payloads.pull_request_minimal(pull_json(issue, repository, hub.base_url)) for issue in open_here]
         run = repository.actions.add(

@@ -24,9 +24,7 @@ def find(repository: Repository, number: int) -> Issue:
     return issue
 
 
-def create(
-    hub: Hub, repository: Repository, title: str, body: str, author: User, *, pull: Pull | None = None
-) -> Issue:
+def create(hub: Hub, repository: Repository, title: str, body: str, author: User, *, pull: Pull | None = None) -> Issue:
     """Number and keep an issue or a pull request, and tell of it."""
     if len(body) > BODY_LIMIT:
         raise invalid("Issue", "body")

@@ -114,7 +114,7 @@ def test_a_revert_on_the_default_branch_is_an_outcome(world: World) -> None:
     _, pull = published(world)
     sha = world.github.merge(pull)
     message = f'Revert "Fix"\n\nThis reverts commit {sha}.'
-    world.github.push("main", {"fix.txt": None}, message=message)
+    world.github.push("main", {"fix.txt": "as before\n"}, message=message)
     world.settle()
     assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
 
@@ -123,7 +123,7 @@ def test_githubs_revert_button_is_the_same_revert(world: World) -> None:
     _, pull = published(world)
     sha = world.github.merge(pull)
     world.settle()
-    world.github.push("revert-1", {"fix.txt": None}, message=f"This reverts commit {sha}.")
+    world.github.push("revert-1", {"fix.txt": "as before\n"}, message=f"This reverts commit {sha}.")
     revert = world.github.open_pull_request('Revert "Fix"', head="revert-1", body=f"Reverts acme/shop#{pull}")
     world.github.merge(revert)
     world.settle()

@@ -60,7 +60,7 @@ def test_the_days_cap_holds_across_tasks_and_names_its_setting(
 ) -> None:
     other = add_task(database, target="42/issues/2", target_number=2)
     reserve(database, other, add_attempt(database, other), 0.9, day_budget_usd=1.0)
-    with pytest.raises(BudgetExceeded, match="a day is used up.*ACROUTER_DAY_BUDGET_USD"):
+    with pytest.raises(BudgetExceeded, match=r"a day is used up.*ACROUTER_DAY_BUDGET_USD"):
         reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
 
 
