@@ -1,5 +1,6 @@
 """Starts and stops the local GitHub, and tells its stories."""
 
+import socket
 import tempfile
 import threading
 import time
@@ -9,7 +10,9 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bot.demo.hub import NAME, api_app, api_git, api_issues, api_pulls, api_repository, checks, issues, pages, pulls
 from bot.demo.hub.access import Access
@@ -64,15 +67,18 @@ class LocalHub:
         self.app = application(self._hub, private_key_pem)
         config = uvicorn.Config(
             self.app,
-            host="127.0.0.1",
-            port=port,
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=3,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, name="local-hub", daemon=True)
+        self._socket = socket.socket()
+        # A port that was ours a moment ago is free again at once.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="local-hub", daemon=True
+        )
 
     def __enter__(self) -> "LocalHub":
         self.start()
@@ -85,20 +91,27 @@ class LocalHub:
         """Start serving; returns when the port answers.
 
         Raises:
-            BotError: it did not come up, as where the port is taken.
+            BotError: the port is taken, or it did not come up in time.
         """
+        try:
+            self._socket.bind(("127.0.0.1", self.port))
+            self._socket.listen()
+        except OSError as error:
+            raise BotError(f"{NAME} cannot listen on 127.0.0.1:{self.port}: {error.strerror}") from error
         self._sender.start()
         self._thread.start()
         deadline = time.monotonic() + 15
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
-                raise BotError(f"{NAME} could not listen on 127.0.0.1:{self.port}; is the port taken?")
+                raise BotError(f"{NAME} did not come up on 127.0.0.1:{self.port}")
             time.sleep(0.01)
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(10)
-        self._sender.stop()
+        if self._thread.ident:
+            self._thread.join(10)
+            self._sender.stop()
+        self._socket.close()
         self._folder.cleanup()
 
     @property
@@ -184,7 +197,7 @@ class LocalHub:
     def review(
         self, number: int, state: ReviewState, *, by: str = "maintainer", body: str = "", repository: str = ""
     ) -> None:
-        pulls.review(self._hub, self._repository(repository), number, state, body, self._user(by))
+        pulls.review(self._hub, self._repository(repository), number, self._user(by), state=state, body=body)
 
     def fail_ci(
         self,
@@ -266,6 +279,16 @@ def application(hub: Hub, private_key_pem: str) -> FastAPI:
     @app.exception_handler(HubRefusal)
     def refuse(_: Request, error: HubRefusal) -> Response:
         return JSONResponse(error.as_json(), error.status)
+
+    @app.exception_handler(StarletteHTTPException)
+    def refuse_unknown(_: Request, error: StarletteHTTPException) -> Response:
+        return JSONResponse(HubRefusal(error.status_code, error.detail).as_json(), error.status_code)
+
+    @app.exception_handler(RequestValidationError)
+    def refuse_path(_: Request, error: RequestValidationError) -> Response:
+        # Bodies are checked by hand, so it is a number in the path that is none.
+        del error
+        return JSONResponse(HubRefusal(404, "Not Found").as_json(), 404)
 
     @app.middleware("http")
     async def say_who(request: Request, call_next: Any) -> Response:
