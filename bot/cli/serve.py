@@ -68,7 +68,8 @@ def beat() -> None:
     settings = _with_broker()
     configure_logging(settings)
     app = make_celery(settings.redis_url, settings.reconcile_every_s)
-    app.Beat(loglevel=settings.log_level, schedule=str(settings.data_dir / "beat-schedule")).run()
+    # The schedule is one line of code: nothing of it needs to be kept in a file.
+    app.Beat(loglevel=settings.log_level, scheduler_cls="celery.beat:Scheduler").run()
 
 
 def migrate() -> None:
