@@ -88,7 +88,7 @@ def model_server(script: Sequence[Reply]) -> Iterator[ModelServer]:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None: ...
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append(body | {"_authorization": self.headers.get("Authorization", "")})
             reply = server.next()
