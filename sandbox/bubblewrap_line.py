@@ -84,5 +84,5 @@ class BubblewrapLine:
 
 @cache
 def _spawner(_pid: int) -> ThreadPoolExecutor:
-    """Return a thread that lives as long as the process: bwrap's --die-with-parent watches the thread that forked it."""
+    """Return a thread that lives as long as the process: --die-with-parent watches the thread that forked."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="bubblewrap")

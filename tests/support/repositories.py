@@ -19,9 +19,7 @@ _ENVIRONMENT = {
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git in `folder` and return its stdout."""
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, env=_ENVIRONMENT, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", *arguments], cwd=folder, env=_ENVIRONMENT, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
