@@ -65,17 +65,17 @@ class BubblewrapLine:
         self._errors.seek(0)
         return self._errors.read(4000).decode("utf-8", "replace").strip()
 
-    def kill(self) -> None:
+    def interrupt(self) -> None:
         """End all its processes: they live in one namespace, which dies with its first process."""
         self._process.kill()
-        self._process.wait()
 
     def close(self) -> None:
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-            self.kill()
+            self._process.kill()
+            self._process.wait()
             for stream in (self._process.stdin, self._process.stdout, self._errors):
                 if stream is not None:
                     with contextlib.suppress(OSError):

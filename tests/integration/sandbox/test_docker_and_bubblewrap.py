@@ -76,7 +76,7 @@ def test_a_tree_is_unpacked_for_the_agent(fresh: Sandbox, tmp_path: Path) -> Non
 
 def test_a_tree_that_does_not_fit_is_an_error_and_the_sandbox_lives(fresh: Sandbox, tmp_path: Path) -> None:
     archive = make_archive(tmp_path / "tree.tar", {"big.bin": "x" * 70_000_000})
-    with pytest.raises(SandboxError, match="No space left"):
+    with pytest.raises(SandboxError, match=r"Wrote only|No space left"):
         fresh.put_tree(archive)
     assert fresh.execute("echo alive", timeout_s=10).output == "alive\n"
 
