@@ -80,7 +80,7 @@ def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Fo
         forge=forge,
         backend=make_backend(settings),
         pool=router.pool,
-        brain=Brain(router, database),
+        brain=Brain(router, database, settings.memory_capacity),
         name=f"{socket.gethostname()}-{os.getpid()}",
     )
 

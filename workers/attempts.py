@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from routing.pool import resolve_key
-from routing.records import decision_columns
-from sandbox.verify import VerifyRequest, verify
 from sqlmodel import select
 
 from routing import RoutingDecision
+from routing.pool import resolve_key
+from routing.records import decision_columns
 from sandbox.agent import Step, run_agent
 from sandbox.types import (
     AgentLimits,
@@ -21,6 +20,7 @@ from sandbox.types import (
     TestReport,
     VerificationResult,
 )
+from sandbox.verify import VerifyRequest, verify
 from store.scrub import scrub, scrub_json
 from store.settings import Settings
 from store.states import AttemptState, TaskState
@@ -92,7 +92,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
             rules=work.rules,
             limits=sandbox_limits(settings),
             labels=labels(run),
-            timeout_s=settings.test_timeout_s,
+            test_timeout_s=settings.test_timeout_s,
             before=before,
         ),
         run.runtime.backend,

@@ -17,8 +17,10 @@ from store.types import utc_now
 class Brain:
     """Decides with all that any process of this installation has learnt so far."""
 
-    def __init__(self, router: Router, database: Database) -> None:
+    def __init__(self, router: Router, database: Database, capacity: int) -> None:
+        """`capacity`: entries that the memory's table keeps, first in first out."""
         self.router = router
+        self._capacity = capacity
         self._feed = EvidenceFeed(database)
         self._lock = threading.Lock()
 
@@ -103,7 +105,7 @@ class Brain:
     def keep(self, session: Session, evidence: Evidence) -> None:
         """Write learnt evidence into the memory's table, first in first out at its capacity."""
         save(session, evidence, self.router.encoder)
-        trim(session, self.router.memory_capacity)
+        trim(session, self._capacity)
 
 
 def evidence_key(attempt: Attempt) -> str:

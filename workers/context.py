@@ -10,8 +10,8 @@ from pathlib import Path
 from routing.dimension import classify, detect_language
 
 from routing import Dimension, RoutingTask
-from sandbox import setup_plan
 from sandbox.patch import BLOCKED, PatchRules
+from sandbox.setup_plan import detect
 from sandbox.testing import discover
 from sandbox.types import TestCommand
 from store.states import TaskState
@@ -74,7 +74,7 @@ def _image(run: Run, source: Source, archive: Path) -> str:
     """The image with the repository's dependencies; made once for each state of its lock files."""
     backend = run.runtime.backend
     base = backend.ensure_base()
-    plan = setup_plan.detect(archive, commands=source.config.setup or None, base=base)
+    plan = detect(archive, commands=source.config.setup or None, base=base)
     if not plan.commands:
         return base
     run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))

@@ -28,7 +28,7 @@ _RESERVED = frozenset(
 )
 
 
-class Ended(InterruptAgentFlow):
+class Ended(InterruptAgentFlow):  # type: ignore[misc]  # untyped, too
     """Ends the run with an exit message of ours."""
 
 

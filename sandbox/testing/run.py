@@ -87,8 +87,8 @@ def _pytest_note(result: CommandResult, results: Mapping[str, TestStatus]) -> st
     if (result.exit_code == 0) != (bad == 0) and result.exit_code != 5:
         return f"The exit code {result.exit_code} and {bad} failed tests in the results do not agree."
     summaries = _SUMMARY.findall(plain(result.output))
-    if not summaries:
-        return "" if result.truncated or not results else "pytest printed no summary."
+    if not summaries:  # `-qq`, or a reporter of the repository's own
+        return ""
     counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", summaries[-1])}
     said_bad = counts.get("failed", 0) + counts.get("error", 0)
     said_good = counts.get("passed", 0) + counts.get("xpassed", 0)

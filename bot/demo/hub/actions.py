@@ -46,7 +46,7 @@ class ActionsStore:
 
     def __init__(self) -> None:
         self.runs: dict[int, Run] = {}
-        self._ids = count(7001)
+        self._ids = count(1_000_001)
         self._blobs: dict[str, Job] = {}
 
     def add(

@@ -8,6 +8,8 @@ from bot.demo.hub.state import Label, Repository, State, User
 
 Json = dict[str, Any]
 
+EVENTS = ("issues", "issue_comment", "pull_request", "pull_request_review", "check_suite", "workflow_run", "push")
+
 _USER_LINKS = {
     "followers_url": "/followers",
     "following_url": "/following{/other_user}",
@@ -203,11 +205,13 @@ def diff_entry_json(file: ChangedFile, full_name: str, head_sha: str, base: str)
 
 def app_json(state: State, base: str, owner: Json) -> Json:
     """Return GitHub's `integration`."""
-    return integration_json(state.app_id, state.slug, state.permissions, owner, base, state.created_at)
+    return integration_json(
+        state.app_id, state.slug, state.permissions, owner=owner, base=base, created_at=state.created_at
+    )
 
 
 def integration_json(
-    app_id: int, slug: str, permissions: Mapping[str, str], owner: Json, base: str, created_at: str
+    app_id: int, slug: str, permissions: Mapping[str, str], *, owner: Json, base: str, created_at: str
 ) -> Json:
     return {
         "id": app_id,
