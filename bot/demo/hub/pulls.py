@@ -44,7 +44,9 @@ def create(hub: Hub, repository: Repository, body: Mapping[str, Any], author: Us
             raise invalid("PullRequest", "head")
         if base_ref not in branches:
             raise invalid("PullRequest", "base")
-        if any(issue.state == "open" and issue.pull and issue.pull.head_ref == head_ref for issue in repository.pulls()):
+        if any(
+            issue.state == "open" and issue.pull and issue.pull.head_ref == head_ref for issue in repository.pulls()
+        ):
             raise invalid_because(
                 "PullRequest", f"A pull request already exists for {repository.owner.login}:{head_ref}."
             )
@@ -85,7 +87,7 @@ def merge(hub: Hub, repository: Repository, number: int, body: Mapping[str, Any]
     return merged
 
 
-def review(hub: Hub, repository: Repository, number: int, state: ReviewState, body: str, by: User) -> Review:
+def review(hub: Hub, repository: Repository, number: int, by: User, *, state: ReviewState, body: str) -> Review:
     with hub.state.lock:
         issue, pull = find(repository, number)
         made = Review(hub.state.next_id(), by, state, body, pull.head_sha)
@@ -94,9 +96,7 @@ def review(hub: Hub, repository: Repository, number: int, state: ReviewState, bo
         # The webhook writes the state in lower case, the API in upper case.
         about["state"] = about["state"].lower()
         pull_request = pull_json(issue, repository, hub.base_url)
-        hub.tell(
-            "pull_request_review", repository, by, action="submitted", review=about, pull_request=pull_request
-        )
+        hub.tell("pull_request_review", repository, by, action="submitted", review=about, pull_request=pull_request)
     return made
 
 
