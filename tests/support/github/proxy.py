@@ -132,6 +132,9 @@ class Proxy:
                 for head in other.pulls.values():
                     after = moved.get(head.ref, (None, None))[1]
                     if head.open and head.repository == hosted.full_name and after:
+                        if other is not hosted:
+                            other.bare.fetch_from(hosted.bare, after)
+                            other.copy_objects(self.emulate, after)
                         head.sha = after
             return moved
 

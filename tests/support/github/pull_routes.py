@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bot.demo.hub.git import BareRepository, MergeConflictError, run
+from bot.demo.hub.git import MergeConflictError
 from bot.demo.hub.pulls import CLOSES, WEB
 from bot.demo.hub.shapes import commit_json, diff_entry_json
 from tests.support.github.mirror import Hosted, PullHead
@@ -32,7 +32,8 @@ class PullRoutes:
                 return _invalid([{"resource": "PullRequest", "field": field, "code": "invalid"}])
             if any(p.open and (p.repository, p.ref) == (source.full_name, ref) for p in hosted.pulls.values()):
                 return _invalid_pull(f"A pull request already exists for {source.full_name.partition('/')[0]}:{ref}.")
-            _fetch(hosted.bare, source.bare, head_sha)
+            if source is not hosted:
+                hosted.bare.fetch_from(source.bare, head_sha)
             if not hosted.bare.commits_between(base_sha, head_sha):
                 return _invalid_pull(f"No commits between {body['base']} and {ref}")
             hosted.copy_objects(self._proxy.emulate, head_sha)
@@ -107,12 +108,6 @@ class PullRoutes:
         pull = self._telling.pull(hosted, int(number))
         commits = map(hosted.bare.commit, hosted.bare.commits_between(pull["base"]["sha"], head.sha))
         return page(request, [commit_json(commit, hosted.full_name, self._proxy.base_url) for commit in commits])
-
-
-def _fetch(target: BareRepository, source: BareRepository, sha: str) -> None:
-    """Bring a fork's commit into the repository, as GitHub has it under `refs/pull`."""
-    if target is not source:
-        run(["fetch", "--quiet", str(source.path), f"{sha}:refs/pull/{sha}/head"], repository=target.path)
 
 
 def _invalid(errors: list[Json]) -> Response:
