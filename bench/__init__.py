@@ -1,1 +1,9 @@
-"""Benchmarks and their peers: `acrouter bench NAME`."""
+"""Benchmarks and their peers: `acrouter bench NAME`.
+
+Each is a module with `run(console) -> dict[str, float]`, the figures by their dotted names.
+"""
+
+BENCHES = {
+    "pipeline": "bench.pipeline",
+}
+"""Name on the command line -> module. Imported when asked for: a benchmark may need heavy packages."""

@@ -1,6 +1,7 @@
 """The bot's branch of the error tree."""
 
 from store.errors import AcrouterError
+from workers.errors import ForgeTemporary
 
 
 class BotError(AcrouterError):
@@ -17,3 +18,7 @@ class PayloadError(BotError):
 
 class CommandError(BotError):
     """A `/route` command that cannot be carried out; the message is the answer to its writer."""
+
+
+class CredentialsRefused(BotError, ForgeTemporary):  # noqa: N818
+    """GitHub answered 401: a token died early, or the App's key is wrong."""

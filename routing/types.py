@@ -54,6 +54,9 @@ class Neighbour:
     final: bool
     title: str
     link: str
+    task_key: str = ""
+    repository: str = ""
+    """Whose task it was: show its title and link only to people who may see that repository."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class Vote:
     neighbours: Sequence[Neighbour] = ()
     weight: float = 0.0
     """Set by the orchestrator."""
+    randomised: bool = False
+    """True: the orchestrator draws one model from the shares, and the drawn one gets the vote's whole weight. This is
+    how exploration enters a decision, and why its propensities are known exactly."""
+    drawn: str = ""
+    """Set by the orchestrator: the model that was drawn from a randomised vote."""
 
     @property
     def abstains(self) -> bool:
@@ -91,6 +99,18 @@ class RankedModel:
 
 
 @dataclass(frozen=True)
+class PlannedStep:
+    """One step of an escalation plan, given that all steps before it failed."""
+
+    model: str
+    success: float
+    """Expected score of this step, in [0, 1]."""
+    cost_usd: float
+    value: float
+    """Expected reward of going on with this step and the ones after it; above 0."""
+
+
+@dataclass(frozen=True)
 class RoutingDecision:
     """The orchestrator's answer."""
 
@@ -100,6 +120,8 @@ class RoutingDecision:
     """In words for people, the most telling first."""
     neighbours: Sequence[Neighbour]
     pinned: bool = False
+    plan: Sequence[PlannedStep] = ()
+    """What would be tried, in this order, while each step fails; computed again after each failure."""
 
     @property
     def chosen(self) -> str:
@@ -137,9 +159,13 @@ class Encoder(Protocol):
 
     name: str
     """Identifies the encoder and its version: vectors of two names are never compared."""
-    dimensions: int
     threshold: float
     """Similarity from which two texts count as alike under this encoder."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        ...
 
     def encode(self, texts: Sequence[str]) -> Vector:
         """Return a (len(texts), dimensions) float32 array of unit rows."""
@@ -167,6 +193,10 @@ class Voter(Protocol):
         """Take in evidence. The same key again replaces the earlier evidence; order does not matter."""
         ...
 
+    def forget(self, key: str) -> None:
+        """Drop the evidence of a key that left the memory; an unknown key is no error."""
+        ...
+
 
 class Pool(Protocol):
     """The models that may be chosen for one decision."""
@@ -176,4 +206,8 @@ class Pool(Protocol):
 
     def expected_cost_usd(self, model: str) -> float:
         """Return what an attempt is expected to cost by price and the tokens seen so far."""
+        ...
+
+    def prior_cost_usd(self, model: str) -> float:
+        """Return what an attempt was expected to cost by price alone, before any was seen."""
         ...

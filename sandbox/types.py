@@ -1,12 +1,15 @@
 """The words of the sandbox as frozen dataclasses, and the Protocols at its seams."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 WORKSPACE = "/workspace"
 """Where the repository stands inside every sandbox; the agent's home is elsewhere."""
+
+TRUSTED = "/tmp/.acrouter-trusted"  # noqa: S108  (inside the sandbox)
+"""A folder of our own inside every sandbox, made by a trusted command before the agent starts and closed to it."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,11 @@ class Backend(Protocol):
 
     def open(self, spec: SandboxSpec) -> Sandbox: ...
 
-    def remove_leftovers(self, keep_tasks: frozenset[str]) -> int:
-        """Remove every sandbox of ours whose `task` label is not in `keep_tasks`; return how many."""
+    def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
+        """Remove every sandbox of ours whose task nobody works on; return how many.
+
+        `running_tasks` is asked after the sandboxes were listed: one that was started in between is not in the list.
+        """
         ...
 
     def remove_task(self, task: str) -> int:
@@ -233,6 +239,8 @@ class TestReport:
     timed_out: bool
     duration_s: float
     output_tail: str
+    note: str = ""
+    """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
 
     @property
     def passed(self) -> int:

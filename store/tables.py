@@ -48,6 +48,8 @@ class Delivery(SQLModel, table=True):
     reason: str = Field(default="", sa_type=Text)
     """Why it was ignored, or what failed."""
     tries: int = 0
+    not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """A process works on it until then, or GitHub asked to wait."""
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
@@ -107,8 +109,13 @@ class Task(SQLModel, table=True):
     stop_requested_by: str = Field(default="", max_length=200)
     lease_owner: str = Field(default="", max_length=200)
     lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+    not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """A queued task waits until then, e.g. for the end of a rate limit."""
     tries: int = 0
     """How often a worker took it; a task that keeps killing its worker is given up."""
+    report_due: bool = Field(default=True, index=True)
+    """What people see on the target is older than the task's state."""
+    published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
     head_sha: str = Field(default="", max_length=64)
     """The commit that was pushed."""

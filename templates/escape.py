@@ -29,6 +29,12 @@ def inline(text: object, limit: int = 200) -> str:
     return _defuse(_MARKDOWN_SPECIAL.sub(r"\\\1", line))
 
 
+def line(text: object, limit: int = 200) -> str:
+    """Return untrusted text as one line for places without Markdown: titles and commit messages, which GitHub links."""
+    defused = _defuse(" ".join(plain(text).split()))
+    return cut(re.sub(r"#(?=\d)", "#" + _ZERO_WIDTH_SPACE, defused), limit)
+
+
 def code(text: object, limit: int = 200) -> str:
     """Return untrusted text as an inline code span."""
     line = cut(" ".join(plain(text).split()), limit) or " "
@@ -82,6 +88,7 @@ def _defuse(text: str) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     "plain": plain,
     "inline": inline,
+    "line": line,
     "code": code,
     "block": block,
     "usd": usd,

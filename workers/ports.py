@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sandbox.types import GitRemote
+from sandbox.types import Author, GitRemote
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,16 @@ class BranchHead:
     sha: str
 
 
+Conclusion = Literal["success", "failure", "neutral", "cancelled"]
+
+
 @dataclass(frozen=True)
 class CheckRunContent:
     """A check run's face. `conclusion` None: it is still running."""
 
     title: str
     summary: str
-    conclusion: Literal["success", "failure", "neutral", "cancelled"] | None
+    conclusion: Conclusion | None
 
 
 StateLabel = Literal["working", "review", "merged", "failed", "none"]
@@ -92,6 +95,10 @@ class Forge(Protocol):
     any other refusal.
     """
 
+    def login(self) -> str:
+        """Return our own login, as comments and events show it."""
+        ...
+
     def issue(self, repository: RepositoryRef, number: int) -> IssueInfo: ...
 
     def pull_request(self, repository: RepositoryRef, number: int) -> PullRequestInfo: ...
@@ -101,6 +108,10 @@ class Forge(Protocol):
         ...
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure: ...
+
+    def failed_run_of_suite(self, repository: RepositoryRef, suite_id: int) -> int | None:
+        """Return the failed workflow run of a check suite, or None where the suite is another service's."""
+        ...
 
     def default_branch(self, repository: RepositoryRef) -> BranchHead: ...
 
@@ -116,6 +127,10 @@ class Forge(Protocol):
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
         """Return where to fetch or push, with a token minted now and scoped to this one repository."""
+        ...
+
+    def author(self) -> Author:
+        """Return the App's bot user, as whom commits are made."""
         ...
 
     def upsert_status_comment(

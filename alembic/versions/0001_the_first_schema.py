@@ -25,6 +25,7 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("not_before", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.Column("handled_at", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("guid"),
@@ -120,7 +121,10 @@ def upgrade() -> None:
         sa.Column("stop_requested_by", sqlmodel.sql.sqltypes.AutoString(length=200), nullable=False),
         sa.Column("lease_owner", sqlmodel.sql.sqltypes.AutoString(length=200), nullable=False),
         sa.Column("lease_until", store.types.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("not_before", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("report_due", sa.Boolean(), nullable=False),
+        sa.Column("published_attempt_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("branch", sqlmodel.sql.sqltypes.AutoString(length=300), nullable=False),
         sa.Column("head_sha", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),
         sa.Column("pr_number", sa.Integer(), nullable=True),
@@ -140,6 +144,7 @@ def upgrade() -> None:
     with op.batch_alter_table("task", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_task_lease_until"), ["lease_until"], unique=False)
         batch_op.create_index(batch_op.f("ix_task_pr_number"), ["pr_number"], unique=False)
+        batch_op.create_index(batch_op.f("ix_task_report_due"), ["report_due"], unique=False)
         batch_op.create_index(batch_op.f("ix_task_repository_id"), ["repository_id"], unique=False)
         batch_op.create_index(batch_op.f("ix_task_state"), ["state"], unique=False)
         batch_op.create_index(batch_op.f("ix_task_target"), ["target"], unique=False)
@@ -311,6 +316,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_task_target"))
         batch_op.drop_index(batch_op.f("ix_task_state"))
         batch_op.drop_index(batch_op.f("ix_task_repository_id"))
+        batch_op.drop_index(batch_op.f("ix_task_report_due"))
         batch_op.drop_index(batch_op.f("ix_task_pr_number"))
         batch_op.drop_index(batch_op.f("ix_task_lease_until"))
 

@@ -200,7 +200,7 @@ class BareRepository:
                 raise MergeConflictError(str(error)) from error
             run([*options, "push", "--quiet", "origin", f"HEAD:refs/heads/{base}"], cwd=tree)
         merged = self.resolve(base)
-        assert merged is not None  # noqa: S101  (it was pushed just now)
+        assert merged is not None
         return merged
 
     def _git(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:

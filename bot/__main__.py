@@ -1,0 +1,5 @@
+"""`python -m bot` is `acrouter`."""
+
+from bot.cli import main
+
+main()

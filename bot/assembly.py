@@ -1,0 +1,121 @@
+"""Puts a process together from its settings: the one place that knows every room."""
+
+import hashlib
+import os
+import socket
+import threading
+
+import structlog
+
+from bot.github.forge import GitHubForge
+from bot.handle import make_handler
+from routing import Router
+from sandbox.backends import choose_backend
+from sandbox.types import Backend, Limits
+from store import migrations
+from store.database import Database
+from store.errors import ConfigurationError
+from store.settings import Settings
+from workers.brain import Brain
+from workers.jobs import WorkerJobs
+from workers.ports import Forge, Queue
+from workers.runtime import Runtime, Worker
+
+_log = structlog.get_logger(__name__)
+
+
+def open_database(settings: Settings) -> Database:
+    """Open the database and bring its schema up to date."""
+    database = Database(settings.resolved_database_url)
+    migrations.upgrade(database)
+    return database
+
+
+def require_github(settings: Settings) -> Forge:
+    """Return GitHub as the workers want it.
+
+    Raises:
+        ConfigurationError: a credential of the App is missing; the message names all that are.
+    """
+    missing = [
+        name
+        for name, there in (
+            ("ACROUTER_GITHUB_APP_ID", settings.github_app_id),
+            ("ACROUTER_GITHUB_PRIVATE_KEY or _FILE", settings.secret("github_private_key")),
+            ("ACROUTER_GITHUB_WEBHOOK_SECRET or _FILE", settings.secret("github_webhook_secret")),
+        )
+        if not there
+    ]
+    if missing:
+        raise ConfigurationError(
+            f"The GitHub App's credentials are incomplete: set {', '.join(missing)}. docs/setup.md shows where they "
+            "come from; `acrouter demo` and `acrouter solve` need none."
+        )
+    return GitHubForge(settings)
+
+
+def make_backend(settings: Settings) -> Backend:
+    """Return the sandbox that this machine offers."""
+    return choose_backend(
+        settings.sandbox,
+        base_image=settings.sandbox_image,
+        data_dir=settings.data_dir,
+        limits=Limits(
+            memory_mb=settings.sandbox_memory_mb,
+            cpus=settings.sandbox_cpus,
+            pids=settings.sandbox_pids,
+            disk_mb=settings.sandbox_disk_mb,
+        ),
+        instance=_instance(settings),
+    )
+
+
+def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> Runtime:
+    """Put together what one worker process works with."""
+    router = Router.from_settings(settings)
+    return Runtime(
+        settings=settings,
+        database=database,
+        queue=queue,
+        forge=forge,
+        backend=make_backend(settings),
+        pool=router.pool,
+        brain=Brain(router, database, settings.memory_capacity),
+        name=f"{socket.gethostname()}-{os.getpid()}",
+    )
+
+
+def make_jobs(runtime: Runtime) -> WorkerJobs:
+    """Return the jobs of a worker process."""
+    return WorkerJobs(Worker(runtime, make_handler(runtime)))
+
+
+class Ticker:
+    """Runs the reconciler now and then in a thread of this process, where no beat does."""
+
+    def __init__(self, jobs: WorkerJobs, every_s: float) -> None:
+        self._jobs = jobs
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._jobs.reconcile()
+            except Exception:  # noqa: BLE001  (the next round may do better)
+                _log.exception("reconcile.failed")
+            if self._ended.wait(self._every_s):
+                return
+
+
+def _instance(settings: Settings) -> str:
+    """Names this installation on its machine: two of them never touch each other's sandboxes."""
+    return hashlib.sha256(settings.resolved_database_url.encode()).hexdigest()[:12]

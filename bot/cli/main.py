@@ -1,0 +1,60 @@
+"""`acrouter`: one command for each thing that people do with it."""
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+from rich.console import Console
+
+from bot.cli import bench, doctor, serve, solve
+from store.errors import AcrouterError
+
+app = typer.Typer(
+    name="acrouter",
+    help="Gives each coding task to the model likeliest to solve it for the money.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(serve.up)
+app.command()(serve.worker)
+app.command()(serve.beat)
+app.command()(serve.migrate)
+app.command()(solve.solve)
+app.command()(doctor.doctor)
+app.command()(bench.bench)
+
+
+@app.command()
+def demo(
+    model: str = typer.Option("", help="Use this paid model (LiteLLM's name) instead of the scripted ones."),
+    keep: bool = typer.Option(False, help="Leave the local GitHub up at the end, to look at its pages."),
+) -> None:
+    """Do the whole job on a real bug, against a local GitHub, with scripted models."""
+    from bot.demo.command import run_demo
+
+    raise typer.Exit(run_demo(model=model, keep=keep))
+
+
+@app.command(name="version")
+def show_version() -> None:
+    """Print the version."""
+    try:
+        typer.echo(version("acrouter"))
+    except PackageNotFoundError:
+        typer.echo("0.0.0 (not installed)")
+
+
+def main() -> None:
+    """Run the command line; what a person can mend is one message, not a traceback."""
+    try:
+        app()
+    except AcrouterError as error:
+        Console(stderr=True).print(f"[bold red]acrouter:[/] {_escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

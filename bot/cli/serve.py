@@ -1,0 +1,146 @@
+"""`acrouter up`, `worker`, `beat` and `migrate`: the long-running processes."""
+
+import signal
+import threading
+from types import FrameType
+
+import structlog
+import typer
+
+from store.errors import ConfigurationError
+from store.logs import configure_logging
+from store.settings import Settings, load_settings
+
+_log = structlog.get_logger(__name__)
+
+
+def up(
+    host: str = typer.Option("", help="Address to listen on. Default: ACROUTER_HOST."),
+    port: int = typer.Option(0, help="Port to listen on. Default: ACROUTER_PORT."),
+) -> None:
+    """Start the real thing: migrations, web, worker and scheduler in one process.
+
+    With REDIS_URL set it is the web part alone; `acrouter worker` and `acrouter beat` run beside it.
+    """
+    settings = load_settings()
+    configure_logging(settings)
+    if settings.embedded:
+        _up_embedded(settings, host or settings.host, port or settings.port)
+    else:
+        _up_web(settings, host or settings.host, port or settings.port)
+
+
+def worker(
+    concurrency: int = typer.Option(0, help="Tasks to work on at once. Default: ACROUTER_CONCURRENCY."),
+) -> None:
+    """Work on tasks from the queue (needs REDIS_URL and a shared DATABASE_URL)."""
+    from bot.assembly import make_jobs, make_runtime, open_database, require_github
+    from workers.celery_app import WAKE_QUEUE, CeleryQueue, make_celery, use
+
+    settings = _with_broker()
+    configure_logging(settings)
+    forge = require_github(settings)
+    database = open_database(settings)
+    app = make_celery(settings.redis_url, settings.reconcile_every_s)
+    runtime = make_runtime(settings, database, CeleryQueue(app), forge)
+    runtime.backend.ensure_base()
+    use(make_jobs(runtime))
+    # Threads: the work is waiting for containers, models and GitHub, and one router serves them all. One more than the
+    # tasks, so that a delivery never waits for a task to end.
+    app.worker_main(
+        [
+            "worker",
+            "--pool=threads",
+            f"--concurrency={(concurrency or settings.concurrency) + 1}",
+            "--without-gossip",
+            "--without-mingle",
+            f"--queues={WAKE_QUEUE}",
+            f"--loglevel={settings.log_level}",
+            f"--hostname={runtime.name}@%h",
+        ]
+    )
+
+
+def beat() -> None:
+    """Send the scheduler's wake-ups (one process for the whole installation; a second one does no harm)."""
+    from workers.celery_app import make_celery
+
+    settings = _with_broker()
+    configure_logging(settings)
+    app = make_celery(settings.redis_url, settings.reconcile_every_s)
+    app.Beat(loglevel=settings.log_level, schedule=str(settings.data_dir / "beat-schedule")).run()
+
+
+def migrate() -> None:
+    """Bring the database's schema up to date."""
+    from bot.assembly import open_database
+    from store import migrations
+
+    settings = load_settings()
+    database = open_database(settings)
+    typer.echo(f"The database is at revision {migrations.pending(database)[0]}.")
+
+
+def _with_broker() -> Settings:
+    settings = load_settings()
+    if settings.embedded:
+        raise ConfigurationError(
+            "REDIS_URL is not set. Without a broker `acrouter up` does everything in one process; set REDIS_URL and "
+            "DATABASE_URL to run workers beside it."
+        )
+    if not settings.database_url:
+        raise ConfigurationError("DATABASE_URL is not set. The web part and the workers need one database together.")
+    return settings
+
+
+def _up_embedded(settings: Settings, host: str, port: int) -> None:
+    from bot.assembly import Ticker, make_jobs, make_runtime, open_database, require_github
+    from workers.queues import LocalQueue
+
+    forge = require_github(settings)
+    database = open_database(settings)
+    queue = LocalQueue(settings.concurrency)
+    runtime = make_runtime(settings, database, queue, forge)
+    _log.info("sandbox", backend=runtime.backend.name, note=runtime.backend.describe())
+    runtime.backend.ensure_base(progress=lambda message: _log.info("sandbox.base", step=message))
+    jobs = make_jobs(runtime)
+    queue.start(jobs)
+    ticker = Ticker(jobs, settings.reconcile_every_s)
+    ticker.start()
+    try:
+        _serve(settings, database, queue, host, port)
+    finally:
+        # What runs is handed back at its next step and found again by the next process.
+        runtime.stopping.set()
+        ticker.stop()
+        queue.close()
+        database.dispose()
+
+
+def _up_web(settings: Settings, host: str, port: int) -> None:
+    from bot.assembly import open_database, require_github
+    from workers.celery_app import CeleryQueue, make_celery
+
+    if not settings.database_url:
+        raise ConfigurationError("DATABASE_URL is not set. The web part and the workers need one database together.")
+    require_github(settings)
+    database = open_database(settings)
+    app = make_celery(settings.redis_url, settings.reconcile_every_s)
+    _serve(settings, database, CeleryQueue(app), host, port)
+
+
+def _serve(settings: Settings, database: object, queue: object, host: str, port: int) -> None:
+    import uvicorn
+
+    from bot.web import create_app
+
+    app = create_app(settings, database, queue)  # type: ignore[arg-type]
+    server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_config=None, timeout_graceful_shutdown=10))
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
+    _log.info("listening", url=f"http://{host}:{port}")
+    server.run()

@@ -1,0 +1,170 @@
+"""`acrouter solve`: the pipeline on a local repository and a text file, no GitHub."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from sqlmodel import col, select
+
+from store.errors import ConfigurationError
+from store.logs import configure_logging
+from store.settings import load_settings
+from store.states import TaskKind, TaskState, Trigger
+
+_MAX_TASK_BYTES = 1_000_000
+
+
+def solve(
+    repo: Path = typer.Option(Path(), exists=True, file_okay=False, help="The local Git repository."),
+    task: Path = typer.Option(..., exists=True, dir_okay=False, allow_dash=True, help="The task, as text. - is stdin."),
+    model: str = typer.Option("", help="Use this model of the pool and no other."),
+    branch: str = typer.Option("", help="Put the patch on a new branch of the repository instead of stdout."),
+    budget: float = typer.Option(0.0, min=0.0, help="USD to spend at most. Default: ACROUTER_TASK_BUDGET_USD."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show the decision and stop: no model is called."),
+) -> None:
+    """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
+    from bot.assembly import make_runtime, open_database
+    from workers import intake
+    from workers.pipeline import work_on
+    from workers.queues import LocalQueue
+    from workers.views import task_view
+
+    console = Console(stderr=True)
+    settings = load_settings(log_level="error")
+    configure_logging(settings)
+    title, text = _read_task(task)
+    database = open_database(settings)
+    queue = LocalQueue(1)  # never started: this process works by itself
+    runtime = make_runtime(settings, database, queue, forge=None)
+    if model:
+        runtime.pool.get(model)
+    if dry_run:
+        _show_decision(console, runtime, title, text, model, repo.resolve().name)
+        return
+    console.print(f"[dim]{escape(runtime.backend.describe())}[/]")
+    started = intake.start_task(
+        database,
+        queue,
+        intake.NewTask(
+            repository_id=None,
+            kind=TaskKind.LOCAL,
+            trigger=Trigger.COMMAND_LINE,
+            target=f"local/{repo.resolve()}",
+            target_number=None,
+            requested_by="you",
+            delivery_guid=None,
+            title=title,
+            text=text,
+            base_ref=str(repo.resolve()),
+            pinned_model=model,
+            budget_usd=budget or None,
+            branch=branch,
+        ),
+        settings,
+    )
+    match started:
+        case intake.Refused(reason):
+            raise ConfigurationError(reason)
+        case intake.Joined(task_id):
+            raise ConfigurationError(f"Task {task_id} is at work on this repository already.")
+        case intake.Started(task_id):
+            with _history_shown(console, database, task_id):
+                work_on(runtime, task_id)
+    view = task_view(database, task_id, settings, runtime.pool)
+    queue.close()
+    console.print(f"[bold]{escape(view.task.reason)}[/] Spent: ${view.spent_usd:.4f}.")
+    published = view.published
+    if view.task.state is not TaskState.PUBLISHED or published is None:
+        raise typer.Exit(1)
+    if not branch:
+        typer.echo(published.attempt.patch, nl=False)
+
+
+def _read_task(path: Path) -> tuple[str, str]:
+    """The first line is the title, as in a commit message or a Markdown heading."""
+    import sys
+
+    raw = sys.stdin.buffer.read(_MAX_TASK_BYTES + 1) if str(path) == "-" else path.read_bytes()
+    if len(raw) > _MAX_TASK_BYTES:
+        raise ConfigurationError(f"--task: {path} is larger than {_MAX_TASK_BYTES} bytes.")
+    text = raw.decode("utf-8", errors="replace").strip()
+    if not text:
+        raise ConfigurationError(f"--task: {path} is empty. Write what should be done; the first line is the title.")
+    title, _, body = text.partition("\n")
+    return title.lstrip("# ").strip(), body.strip() or title
+
+
+def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
+    from routing.dimension import classify
+
+    from routing import RoutingTask
+    from workers.runtime import Runtime
+
+    assert isinstance(runtime, Runtime)
+    task = RoutingTask(
+        key="dry-run",
+        text=f"{title}\n\n{text}",
+        dimension=classify(title, text, trigger=Trigger.COMMAND_LINE.value),
+        repository=repository,
+        title=title,
+    )
+    decision = runtime.brain.choose(task, pinned=model)
+    console.print(decision_table(decision))
+    for reason in decision.reasons:
+        console.print(f"- {escape(reason)}")
+
+
+def decision_table(decision: object) -> Table:
+    """Return a decision's ranked list as a table."""
+    from routing import RoutingDecision
+
+    assert isinstance(decision, RoutingDecision)
+    table = Table("model", "share", "propensity", "expected score", "expected cost")
+    for ranked in decision.ranked:
+        table.add_row(
+            escape(ranked.model),
+            f"{ranked.share:.2f}",
+            f"{ranked.propensity:.2f}",
+            f"{ranked.expected_score:.2f}",
+            f"${ranked.expected_cost_usd:.4f}",
+        )
+    return table
+
+
+@contextmanager
+def _history_shown(console: Console, database: object, task_id: int) -> Iterator[None]:
+    """Print each row of the task's history as it appears."""
+    from store.database import Database
+    from store.tables import History
+
+    assert isinstance(database, Database)
+    ended = threading.Event()
+    seen = 0
+
+    def show_new() -> None:
+        nonlocal seen
+        with database.session() as session:
+            rows = session.exec(
+                select(History).where(History.task_id == task_id, col(History.id) > seen).order_by(col(History.id))
+            ).all()
+        for row in rows:
+            console.print(f"[cyan]{row.state.value:>10}[/]  {escape(row.message)}")
+            seen = row.id or seen
+
+    def follow() -> None:
+        while not ended.wait(0.3):
+            show_new()
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        show_new()

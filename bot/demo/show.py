@@ -1,0 +1,118 @@
+"""What the demo shows of a task, as tables and panels for a terminal. Untrusted text is stripped and escaped."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from store.tables import Decision
+from templates.escape import cut_middle, plain, usd
+from workers.views import AttemptView, TaskView
+
+_LONGEST_DIFF = 6000
+
+
+def safe(text: object) -> str:
+    """Return untrusted text without control characters, as Rich markup that shows itself."""
+    return escape(plain(text))
+
+
+def model_name(name: str, *, scripted: bool) -> str:
+    return f"{safe(name)} [dim](scripted)[/]" if scripted else safe(name)
+
+
+def decision_shown(decision: Decision, *, scripted: bool) -> RenderableType:
+    """Return the votes, the ranked list and the reasons of a decision."""
+    voters = [vote for vote in decision.votes if not vote.get("abstains")]
+    table = Table(title="The votes", title_justify="left")
+    table.add_column("model")
+    for vote in voters:
+        table.add_column(f"{safe(vote['voter'])}\nweight {vote['weight']:.2f}", justify="right")
+    for name in ("together", "expected score", "expected cost"):
+        table.add_column(name, justify="right")
+    for line in decision.ranked:
+        table.add_row(
+            model_name(line["model"], scripted=scripted),
+            *(f"{vote['shares'].get(line['model'], 0.0):.2f}" for vote in voters),
+            f"[bold]{line['share']:.2f}[/]",
+            f"{line['expected_score']:.2f}",
+            usd(line["expected_cost_usd"]),
+        )
+    silent = [vote for vote in decision.votes if vote.get("abstains")]
+    lines = [f"- {safe(reason)}" for reason in decision.reasons]
+    lines += [f"- {safe(vote['voter'])} abstains: {safe(vote['reason'])}" for vote in silent]
+    return Group(table, *lines)
+
+
+def attempts_shown(view: TaskView) -> RenderableType:
+    """Return what each attempt came to: the verdict, the tests before and after, the cost."""
+    table = Table(title="The attempts", title_justify="left")
+    for name in ("#", "model", "verdict", "score", "tests before", "tests after", "proved", "broken", "steps", "cost"):
+        table.add_column(name, justify="left" if name in ("model", "verdict") else "right")
+    for attempt in view.attempts:
+        table.add_row(*_attempt_cells(attempt))
+    return table
+
+
+def _attempt_cells(view: AttemptView) -> list[str]:
+    attempt, verification = view.attempt, view.verification
+    tests: dict[str, Any] = verification.tests if verification else {}
+    broken = len(tests.get("pass_to_fail", ()))
+    verdict = verification.verdict if verification else attempt.exit_status or attempt.state.value
+    return [
+        str(attempt.number),
+        model_name(attempt.model, scripted=view.scripted),
+        f"[green]{safe(verdict)}[/]" if verdict == "verified" else f"[red]{safe(verdict)}[/]",
+        f"{attempt.score:.2f}" if attempt.score is not None else "-",
+        _counts(tests.get("before")),
+        _counts(tests.get("after")),
+        str(len(tests.get("fail_to_pass", ()))),
+        f"[red]{broken}[/]" if broken else "0",
+        str(attempt.steps),
+        usd(attempt.cost_usd),
+    ]
+
+
+def _counts(report: dict[str, Any] | None) -> str:
+    return f"{report['passed']} passed, {report['failed']} failed" if report else "-"
+
+
+def diff_shown(patch: str) -> RenderableType:
+    """Return a patch with its colours, cut in the middle where it is long."""
+    return Panel(Syntax(cut_middle(plain(patch), _LONGEST_DIFF), "diff", theme="ansi_dark"), title="The patch")
+
+
+def comparison_shown(first: TaskView, second: TaskView) -> RenderableType:
+    """Return two decisions side by side."""
+    table = Table("", f"issue {first.task.target_number}", f"issue {second.task.target_number}", show_lines=True)
+    table.columns[0].style = "bold"
+    table.add_row("title", safe(first.task.title), safe(second.task.title))
+    table.add_row("first choice", *(_choice(view) for view in (first, second)))
+    table.add_row("why", *(_reasons(view) for view in (first, second)))
+    table.add_row("similar tasks known", *(_neighbours(view) for view in (first, second)))
+    table.add_row("attempts", *(str(len(view.attempts)) for view in (first, second)))
+    table.add_row("spent", *(usd(view.spent_usd) for view in (first, second)))
+    return table
+
+
+def _choice(view: TaskView) -> str:
+    if view.decision is None:
+        return "-"
+    scripted = any(attempt.scripted for attempt in view.attempts)
+    return f"[bold]{model_name(view.decision.chosen, scripted=scripted)}[/]"
+
+
+def _reasons(view: TaskView) -> str:
+    return "\n".join(f"- {safe(reason)}" for reason in (view.decision.reasons if view.decision else ()))
+
+
+def _neighbours(view: TaskView) -> str:
+    lines = [
+        f"{safe(one['model'])}: score {one['score']:.2f}{' (final)' if one['final'] else ''}, "
+        f"similarity {one['similarity']:.2f}"
+        for one in (view.decision.neighbours if view.decision else ())
+    ]
+    return "\n".join(lines) or "none"

@@ -1,0 +1,160 @@
+"""Everything that the demo needs, started in this one process: a local GitHub, the models, and acrouter itself."""
+
+import fcntl
+import secrets
+import shutil
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.assembly import Ticker, make_jobs, make_runtime, open_database
+from bot.demo.errors import DemoError
+from bot.demo.hub.server import LocalHub
+from bot.demo.hub.story import Story
+from bot.demo.materialise import BugRepository
+from bot.demo.paid import write_paid_models_file
+from bot.demo.scripted import ScriptedEndpoint, write_models_file
+from bot.github.forge import GitHubForge
+from bot.web import create_app
+from sandbox.types import Progress
+from store.logs import configure_logging
+from store.settings import Settings, load_settings
+from workers.queues import LocalQueue
+from workers.runtime import Runtime
+
+APP_ID = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the story plays on."""
+
+    github: Story
+    runtime: Runtime
+    scripted: bool
+
+
+@contextmanager
+def only_demo(folder: Path) -> Iterator[None]:
+    """Hold the demo's folder for this process.
+
+    Raises:
+        DemoError: another demo is running in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DemoError(
+                f"Another `acrouter demo` is running in {folder}. Wait for its end, or set ACROUTER_DATA_DIR to "
+                "another folder."
+            ) from error
+        yield
+
+
+@contextmanager
+def set_stage(
+    folder: Path, repositories: Sequence[BugRepository], *, paid_model: str, progress: Progress
+) -> Iterator[Stage]:
+    """Start everything with an empty memory, and stop it again at the end.
+
+    Raises:
+        SandboxUnavailable, ImageError: there is no sandbox here; the message says what to install.
+        ConfigurationError: the paid model is unknown, has no price, or its key is not set.
+    """
+    state = folder / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir(parents=True)
+    with ExitStack() as stack:
+        models_file = state / "models.yaml"
+        if paid_model:
+            write_paid_models_file(models_file, paid_model)
+        else:
+            endpoint = stack.enter_context(_scripted_models(repositories, state))
+            write_models_file(models_file, api_base=endpoint.api_base, api_key_file=state / "scripted-key")
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        webhook_url = f"http://127.0.0.1:{listener.getsockname()[1]}/webhooks/github"
+        secret, private_key = secrets.token_urlsafe(32), _private_key()
+        hub = LocalHub(_free_port(), webhook_url, secret, APP_ID, private_key)
+        hub.start()
+        stack.callback(hub.stop)
+        settings = _settings(folder, state, hub.base_url, secret, private_key)
+        configure_logging(settings)
+        yield Stage(hub, _start_acrouter(stack, settings, listener, progress), scripted=not paid_model)
+
+
+def _start_acrouter(stack: ExitStack, settings: Settings, listener: socket.socket, progress: Progress) -> Runtime:
+    """Start what `acrouter up` starts, in threads; `stack` stops it."""
+    database = open_database(settings)
+    stack.callback(database.dispose)
+    queue = LocalQueue(settings.concurrency)
+    stack.callback(queue.close)
+    runtime = make_runtime(settings, database, queue, GitHubForge(settings))
+    stack.callback(runtime.stopping.set)
+    runtime.backend.ensure_base(progress=progress)
+    jobs = make_jobs(runtime)
+    queue.start(jobs)
+    ticker = Ticker(jobs, settings.reconcile_every_s)
+    ticker.start()
+    stack.callback(ticker.stop)
+    stack.enter_context(_serving(uvicorn.Config(create_app(settings, database, queue), log_config=None), listener))
+    return runtime
+
+
+@contextmanager
+def _serving(config: uvicorn.Config, listener: socket.socket) -> Iterator[None]:
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="web", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@contextmanager
+def _scripted_models(repositories: Sequence[BugRepository], state: Path) -> Iterator[ScriptedEndpoint]:
+    key = "scripted-" + secrets.token_urlsafe(16)
+    key_file = state / "scripted-key"
+    key_file.touch(mode=0o600)
+    key_file.write_text(key, encoding="utf-8")
+    with ScriptedEndpoint(repositories, api_key=key) as endpoint:
+        yield endpoint
+
+
+def _settings(folder: Path, state: Path, hub_url: str, secret: str, private_key: str) -> Settings:
+    return load_settings(
+        data_dir=folder,
+        # By the names of the environment: nobody's real database and broker may be meant.
+        ACROUTER_DATABASE_URL=f"sqlite:///{(state / 'acrouter.sqlite3').absolute()}",
+        ACROUTER_REDIS_URL="",
+        models_file=state / "models.yaml",
+        github_app_id=APP_ID,
+        github_private_key=private_key,
+        github_webhook_secret=secret,
+        github_api_url=hub_url,
+        github_web_url=hub_url,
+        github_write_pause_s=0.0,
+        log_level="error",
+    )
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _private_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    ).decode()

@@ -1,0 +1,216 @@
+"""The checks of `acrouter doctor`. Each returns findings and raises nothing: one broken need hides no other."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+import httpx
+import redis
+from github import Auth
+from routing.pool import load_pool, resolve_key
+from sqlmodel import select
+
+from bot.assembly import make_backend
+from store import migrations
+from store.database import Database
+from store.errors import AcrouterError, ConfigurationError
+from store.settings import Settings, load_settings
+from store.tables import Heartbeat
+from store.types import utc_now
+
+PERMISSIONS = {
+    "metadata": "read",
+    "contents": "write",
+    "issues": "write",
+    "pull_requests": "write",
+    "checks": "write",
+    "actions": "read",
+}
+"""What the App needs of a repository."""
+EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "push",
+    "check_suite",
+    "workflow_run",
+)
+"""What GitHub must tell us. Installation events come to every App."""
+
+_LEVELS = {"read": 1, "write": 2, "admin": 3}
+# GitHub refuses a JWT issued in its future; it allows a minute of drift
+# (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
+_CLOCK_TOLERANCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Finding:
+    level: Literal["ok", "warning", "wrong"]
+    what: str
+    found: str
+    advice: str = ""
+
+
+def diagnose(*, offline: bool = False) -> list[Finding]:
+    """Return what every check found, in the order in which one would mend things."""
+    try:
+        settings = load_settings()
+    except ConfigurationError as error:
+        return [Finding("wrong", "settings", str(error), "Correct the environment or the .env file.")]
+    checks: list[tuple[str, Callable[[Settings], Iterator[Finding]]]] = [
+        ("data folder", _data_dir),
+        ("database", _database),
+        ("broker", _broker),
+        ("sandbox", _sandbox),
+        ("models", _models),
+        ("GitHub App", _credentials if offline else _github),
+    ]
+    return [finding for what, check in checks for finding in _guarded(what, check, settings)]
+
+
+def _guarded(what: str, check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
+    try:
+        return list(check(settings))
+    except AcrouterError as error:
+        return [Finding("wrong", what, str(error))]
+    except Exception as error:  # noqa: BLE001  (a diagnosis reports whatever it meets)
+        return [Finding("wrong", what, f"{type(error).__name__}: {error}")]
+
+
+def _data_dir(settings: Settings) -> Iterator[Finding]:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    if os.access(settings.data_dir, os.W_OK):
+        yield Finding("ok", "data folder", str(settings.data_dir.absolute()))
+    else:
+        yield Finding("wrong", "data folder", f"{settings.data_dir} cannot be written.", "Set ACROUTER_DATA_DIR.")
+
+
+def _database(settings: Settings) -> Iterator[Finding]:
+    database = Database(settings.resolved_database_url)
+    kind = "SQLite" if database.is_sqlite else "Postgres"
+    current, newest = migrations.pending(database)
+    if current == newest:
+        yield Finding("ok", "database", f"{kind}, revision {current}")
+    else:
+        yield Finding("warning", "database", f"{kind} at revision {current or 'none'}", "Run `acrouter migrate`.")
+    if not settings.embedded and database.is_sqlite:
+        yield Finding(
+            "wrong", "database", "REDIS_URL is set, but the database is a SQLite file.", "Set DATABASE_URL to Postgres."
+        )
+    if current == newest and not settings.embedded:
+        with database.session() as session:
+            since = utc_now() - timedelta(seconds=4 * settings.reconcile_every_s)
+            alive = [row.name for row in session.exec(select(Heartbeat)).all() if row.seen_at > since]
+        if alive:
+            yield Finding("ok", "workers", ", ".join(alive))
+        else:
+            yield Finding(
+                "warning", "workers", "none has been seen lately", "Run `acrouter worker` and `acrouter beat`."
+            )
+    database.dispose()
+
+
+def _broker(settings: Settings) -> Iterator[Finding]:
+    if settings.embedded:
+        yield Finding("ok", "broker", "none: the workers are threads of `acrouter up`")
+        return
+    client = redis.Redis.from_url(settings.redis_url, socket_connect_timeout=5)
+    try:
+        client.ping()
+    except redis.RedisError as error:
+        yield Finding("wrong", "broker", str(error), "Start Redis or correct REDIS_URL.")
+    else:
+        yield Finding("ok", "broker", "Redis answers")
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    backend = make_backend(settings)
+    level: Literal["ok", "warning"] = "ok" if backend.name == "docker" else "warning"
+    advice = "" if backend.name == "docker" else "Install Docker for the stronger sandbox."
+    yield Finding(level, "sandbox", backend.describe(), advice)
+    yield Finding("ok", "base image", backend.ensure_base())
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    pool = load_pool(settings.models_file)
+    for name in pool.names:
+        spec = pool.get(name)
+        price = f"${spec.input_usd_per_mtok:g} in, ${spec.output_usd_per_mtok:g} out per million tokens"
+        try:
+            resolve_key(spec)
+        except ConfigurationError as error:
+            yield Finding("wrong", f"model {name}", price, str(error))
+        else:
+            yield Finding("ok", f"model {name}", price)
+
+
+def _credentials(settings: Settings) -> Iterator[Finding]:
+    for name, there in (
+        ("ACROUTER_GITHUB_APP_ID", bool(settings.github_app_id)),
+        ("ACROUTER_GITHUB_PRIVATE_KEY", bool(settings.secret("github_private_key"))),
+        ("ACROUTER_GITHUB_WEBHOOK_SECRET", bool(settings.secret("github_webhook_secret"))),
+    ):
+        if there:
+            yield Finding("ok", "GitHub App", f"{name} is set")
+        else:
+            yield Finding("wrong", "GitHub App", f"{name} is not set", "docs/setup.md shows where it comes from.")
+
+
+def _github(settings: Settings) -> Iterator[Finding]:
+    credentials = list(_credentials(settings))
+    yield from credentials
+    if any(finding.level == "wrong" for finding in credentials):
+        return
+    answer = httpx.get(
+        f"{settings.github_api_url.rstrip('/')}/app",
+        headers={"Authorization": f"Bearer {_jwt(settings)}", "Accept": "application/vnd.github+json"},
+        timeout=10,
+    )
+    yield from _clock(answer)
+    if answer.status_code == httpx.codes.UNAUTHORIZED:
+        yield Finding("wrong", "GitHub App", "GitHub refused the key", "Check the App's id, its key and this clock.")
+        return
+    answer.raise_for_status()
+    app = answer.json()
+    yield Finding("ok", "GitHub App", f"GitHub knows it as {app.get('slug') or app.get('name')}")
+    yield from _compare(app.get("permissions") or {}, app.get("events") or [])
+
+
+def _jwt(settings: Settings) -> str:
+    key = settings.secret("github_private_key")
+    assert settings.github_app_id is not None
+    assert key is not None
+    return Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n")).create_jwt()
+
+
+def _clock(answer: httpx.Response) -> Iterator[Finding]:
+    if "date" not in answer.headers:
+        return
+    drift = datetime.now(UTC) - parsedate_to_datetime(answer.headers["date"])
+    if abs(drift) <= _CLOCK_TOLERANCE:
+        yield Finding("ok", "clock", "agrees with GitHub's")
+    else:
+        yield Finding(
+            "wrong", "clock", f"{abs(drift.total_seconds()):.0f} s away from GitHub's", "Synchronise it (NTP)."
+        )
+
+
+def _compare(permissions: dict[str, str], events: list[str]) -> Iterator[Finding]:
+    lacking = [
+        f"{name}:{level}"
+        for name, level in PERMISSIONS.items()
+        if _LEVELS.get(permissions.get(name, ""), 0) < _LEVELS[level]
+    ]
+    if lacking:
+        yield Finding("wrong", "permissions", f"missing: {', '.join(lacking)}", "Grant them in the App's settings.")
+    else:
+        yield Finding("ok", "permissions", "all that is needed")
+    silent = [event for event in EVENTS if event not in events]
+    if silent:
+        yield Finding("wrong", "events", f"not subscribed: {', '.join(silent)}", "Tick them in the App's settings.")
+    else:
+        yield Finding("ok", "events", "all that is needed")

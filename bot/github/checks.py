@@ -1,0 +1,73 @@
+"""Check runs: one for each task and commit, found again by its external id."""
+
+from typing import Any
+
+from github import UnknownObjectException
+from github.Repository import Repository
+
+from bot.github.limits import CHECK_OUTPUT_LIMIT, fit, fit_title
+from store.scrub import scrub
+from workers.ports import CheckRunContent
+
+NAME = "acrouter"
+
+
+def upsert_check(
+    repository: Repository, head_sha: str, external_id: str, content: CheckRunContent, known_id: int | None
+) -> int:
+    """Give the check run of `external_id` on `head_sha` its face, and return its id.
+
+    One that stands on another commit is left there: GitHub cannot move it.
+    """
+    run = _known(repository, known_id, head_sha) or _find(repository, head_sha, external_id)
+    wanted = _body(content)
+    if run is None:
+        # GitHub numbers check runs over all repositories; the same external id may stand on several commits.
+        wanted |= {"name": NAME, "head_sha": head_sha, "external_id": external_id}
+        _, made = repository.requester.requestJsonAndCheck("POST", f"{repository.url}/check-runs", input=wanted)
+        return int(made["id"])
+    if not _shows(run, wanted):
+        repository.requester.requestJsonAndCheck("PATCH", f"{repository.url}/check-runs/{run['id']}", input=wanted)
+    return int(run["id"])
+
+
+def _body(content: CheckRunContent) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "status": "in_progress" if content.conclusion is None else "completed",
+        "output": {
+            "title": fit_title(scrub(content.title)),
+            "summary": fit(scrub(content.summary), CHECK_OUTPUT_LIMIT),
+        },
+    }
+    if content.conclusion is not None:
+        body["conclusion"] = content.conclusion
+    return body
+
+
+def _shows(run: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    output = run.get("output") or {}
+    return (
+        run.get("status") == wanted["status"]
+        and run.get("conclusion") == wanted.get("conclusion")
+        and output.get("title") == wanted["output"]["title"]
+        and (output.get("summary") or "").strip() == wanted["output"]["summary"].strip()
+    )
+
+
+def _known(repository: Repository, known_id: int | None, head_sha: str) -> dict[str, Any] | None:
+    if known_id is None:
+        return None
+    try:
+        _, run = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/check-runs/{known_id}")
+    except UnknownObjectException:
+        return None
+    return run if run["head_sha"] == head_sha else None
+
+
+def _find(repository: Repository, head_sha: str, external_id: str) -> dict[str, Any] | None:
+    _, data = repository.requester.requestJsonAndCheck(
+        "GET",
+        f"{repository.url}/commits/{head_sha}/check-runs",
+        parameters={"check_name": NAME, "filter": "all", "per_page": "100"},
+    )
+    return next((run for run in data["check_runs"] if run.get("external_id") == external_id), None)

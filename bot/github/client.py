@@ -1,0 +1,190 @@
+"""PyGithub clients for one repository each, with tokens of their own.
+
+A token covers one repository and no more permissions than its use needs. Clients never repeat a write and never wait
+for a rate limit: the queue waits (see `bot.github.failures`).
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from github import Auth, Github
+from github.Repository import Repository
+from urllib3.util import Retry
+
+from bot.errors import CredentialsRefused
+from bot.github.failures import translated
+from sandbox.types import Author
+from store.errors import ConfigurationError
+from store.scrub import register_secret
+from store.settings import Settings
+from store.types import utc_now
+from workers.errors import ForgeError, TargetGone
+from workers.ports import RepositoryRef
+
+Permissions = Mapping[str, str]
+
+API: Permissions = MappingProxyType(
+    {
+        "metadata": "read",
+        "contents": "read",
+        "issues": "write",
+        "pull_requests": "write",
+        "checks": "write",
+        "actions": "read",
+    }
+)
+"""For the API: nothing of it can change a branch."""
+FETCH: Permissions = MappingProxyType({"metadata": "read", "contents": "read"})
+PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
+
+_TIMEOUT_S = 20
+_MARGIN = timedelta(minutes=5)
+"""A token is not used in the last minutes of its hour."""
+
+# Reads that failed on the way or at GitHub are asked again at once; writes never are, and neither is a rate limit.
+_READ_RETRIES = Retry(
+    total=2,
+    allowed_methods=frozenset({"GET", "HEAD"}),
+    status_forcelist=(500, 502, 503, 504),
+    backoff_factor=0.2,
+    respect_retry_after_header=False,
+    raise_on_status=False,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """An installation's token for one repository."""
+
+    value: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"Token(expires_at={self.expires_at})"
+
+
+class Clients:
+    """Makes and keeps the clients of one process. May be used by several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the App's credentials.
+
+        Raises:
+            ConfigurationError: they are missing or cannot be read.
+        """
+        key = settings.secret("github_private_key")
+        if settings.github_app_id is None or not key:
+            raise ConfigurationError(
+                "GitHub App: set ACROUTER_GITHUB_APP_ID and ACROUTER_GITHUB_PRIVATE_KEY_FILE (or "
+                "ACROUTER_GITHUB_PRIVATE_KEY)."
+            )
+        register_secret(key)
+        self.settings = settings
+        self.app_id = settings.github_app_id
+        self._app_auth = Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n"))
+        self._tokens: dict[int, Token] = {}
+        self._lock = threading.Lock()
+        # A PyGithub client keeps the request under way in itself: each thread has its own.
+        self._own = threading.local()
+        self._login = ""
+        self._author: Author | None = None
+
+    def repository(self, ref: RepositoryRef) -> Repository:
+        """Return a repository whose methods act with a token for it. It has read nothing yet.
+
+        Raises:
+            ForgeError: no token could be minted.
+        """
+        token = self._kept_token(ref)
+        clients: dict[int, tuple[str, Github]] = self._own.__dict__.setdefault("clients", {})
+        kept = clients.get(ref.id)
+        if kept is None or kept[0] != token.value:
+            if kept is not None:
+                kept[1].close()
+            kept = clients[ref.id] = (token.value, self._client(Auth.Token(token.value)))
+        return kept[1].get_repo(ref.full_name)
+
+    def mint(self, ref: RepositoryRef, permissions: Permissions) -> Token:
+        """Return a token made now, for this one repository.
+
+        https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app
+        """
+        data = self._as_app(
+            "POST",
+            f"/app/installations/{ref.installation_id}/access_tokens",
+            f"mint a token for {ref.full_name}",
+            {"repository_ids": [ref.id], "permissions": dict(permissions)},
+        )
+        expires = datetime.fromisoformat(data["expires_at"])
+        token = Token(data["token"], expires if expires.tzinfo else expires.replace(tzinfo=UTC))
+        register_secret(token.value, temporary=True)
+        return token
+
+    def forget_token(self, ref: RepositoryRef) -> None:
+        """Have the next client mint a token: GitHub refused this one."""
+        with self._lock:
+            self._tokens.pop(ref.id, None)
+
+    def login(self) -> str:
+        """Return the App's own login, `SLUG[bot]`."""
+        if not self._login:
+            self._login = f"{self._as_app('GET', '/app', 'read the App')['slug']}[bot]"
+        return self._login
+
+    def author(self) -> Author:
+        """Return the App's bot user, as whom its commits are made: GitHub links them by the id in the address."""
+        if self._author is None:
+            login = self.login()
+            with self._lock:
+                token = next(iter(self._tokens.values()), None)
+            client = self._client(Auth.Token(token.value) if token else None)
+            try:
+                with translated("read the App's bot user"):
+                    _, user = client.requester.requestJsonAndCheck("GET", f"/users/{quote(login)}")
+                address = f"{user['id']}+{login}"
+            except TargetGone:
+                address = login
+            finally:
+                client.close()
+            self._author = Author(login, f"{address}@users.noreply.github.com")
+        return self._author
+
+    def _kept_token(self, ref: RepositoryRef) -> Token:
+        with self._lock:
+            token = self._tokens.get(ref.id)
+        if token is None or token.expires_at - utc_now() < _MARGIN:
+            token = self.mint(ref, API)
+            with self._lock:
+                self._tokens[ref.id] = token
+        return token
+
+    def _as_app(self, verb: str, path: str, action: str, body: object = None) -> dict[str, Any]:
+        client = self._client(self._app_auth)
+        try:
+            with translated(action):
+                _, data = client.requester.requestJsonAndCheck(verb, path, input=body)
+        except CredentialsRefused as error:
+            # The queue's patience does not help against a wrong key or clock.
+            raise ForgeError(f"{error} Check the App's id, its private key and this machine's clock.") from None
+        finally:
+            client.close()
+        return dict(data)
+
+    def _client(self, auth: Auth.Auth | None) -> Github:
+        settings = self.settings
+        return Github(
+            auth=auth,
+            base_url=settings.github_api_url.rstrip("/"),
+            timeout=_TIMEOUT_S,
+            retry=_READ_RETRIES,
+            per_page=100,
+            user_agent="acrouter",
+            seconds_between_requests=settings.github_read_pause_s,
+            seconds_between_writes=settings.github_write_pause_s,
+            lazy=True,
+        )

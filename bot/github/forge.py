@@ -1,0 +1,137 @@
+"""GitHub as the workers' Forge. Each method is one concern's function with errors translated and a token at hand."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from github.Repository import Repository
+
+from bot.errors import CredentialsRefused
+from bot.github import checks, ci, contents, issues, pulls
+from bot.github.client import FETCH, PUSH, Clients
+from bot.github.failures import translated
+from sandbox.types import Author, GitRemote
+from store.settings import Settings
+from workers.ports import (
+    BranchHead,
+    CheckRunContent,
+    CiFailure,
+    IssueInfo,
+    PullRequestInfo,
+    RepositoryRef,
+    StateLabel,
+)
+
+
+class GitHubForge:
+    """Fulfils `workers.ports.Forge` with the App's credentials. May be used by several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the credentials; nothing is asked of GitHub yet.
+
+        Raises:
+            ConfigurationError: they are missing or cannot be read.
+        """
+        self._settings = settings
+        self._clients = Clients(settings)
+
+    def login(self) -> str:
+        return self._clients.login()
+
+    def author(self) -> Author:
+        return self._clients.author()
+
+    def issue(self, repository: RepositoryRef, number: int) -> IssueInfo:
+        with self._open(repository, f"read issue {number}") as opened:
+            return issues.read_issue(opened, number)
+
+    def pull_request(self, repository: RepositoryRef, number: int) -> PullRequestInfo:
+        with self._open(repository, f"read PR {number}") as opened:
+            return pulls.read_pull(opened, number)
+
+    def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
+        with self._open(repository, f"read the discussion of PR {number}") as opened:
+            return pulls.read_discussion(opened, number)
+
+    def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure:
+        with self._open(repository, f"read workflow run {run_id}") as opened:
+            return ci.read_failure(opened, run_id)
+
+    def failed_run_of_suite(self, repository: RepositoryRef, suite_id: int) -> int | None:
+        with self._open(repository, f"read the workflow runs of check suite {suite_id}") as opened:
+            return ci.failed_run_of_suite(opened, suite_id)
+
+    def default_branch(self, repository: RepositoryRef) -> BranchHead:
+        with self._open(repository, "read the default branch") as opened:
+            return contents.read_default_branch(opened)
+
+    def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None:
+        with self._open(repository, f"read branch {name}") as opened:
+            return contents.read_branch(opened, name)
+
+    def file_text(self, repository: RepositoryRef, path: str, ref: str) -> str | None:
+        with self._open(repository, f"read {path}") as opened:
+            return contents.read_file(opened, path, ref)
+
+    def permission(self, repository: RepositoryRef, login: str) -> Literal["admin", "write", "read", "none"]:
+        with self._open(repository, f"read the permission of {login}") as opened:
+            return contents.read_permission(opened, login)
+
+    def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
+        token = self._clients.mint(repository, PUSH if write else FETCH)
+        url = f"{self._settings.github_web_url.rstrip('/')}/{repository.full_name}.git"
+        return GitRemote(url=url, token=token.value)
+
+    def upsert_status_comment(
+        self, repository: RepositoryRef, number: int, marker: str, body: str, known_id: int | None
+    ) -> int:
+        with self._open(repository, f"write the status comment on {number}") as opened:
+            return issues.upsert_comment(opened, number, marker, body, known_id=known_id, login=self.login)
+
+    def upsert_check_run(
+        self, repository: RepositoryRef, head_sha: str, external_id: str, content: CheckRunContent, known_id: int | None
+    ) -> int:
+        with self._open(repository, f"write the check run on {head_sha[:12]}") as opened:
+            return checks.upsert_check(opened, head_sha, external_id, content, known_id)
+
+    def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
+        with self._open(repository, f"look for a PR from {head_ref}") as opened:
+            return pulls.find_pull(opened, repository.full_name, head_ref)
+
+    def create_pull_request(
+        self, repository: RepositoryRef, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
+    ) -> PullRequestInfo:
+        with self._open(repository, f"open a PR from {head_ref}") as opened:
+            return pulls.create_pull(
+                opened,
+                repository.full_name,
+                head_ref=head_ref,
+                base_ref=base_ref,
+                title=title,
+                body=body,
+                draft=draft,
+            )
+
+    def update_pull_request(self, repository: RepositoryRef, number: int, *, title: str, body: str) -> None:
+        with self._open(repository, f"edit PR {number}") as opened:
+            pulls.update_pull(opened, number, title=title, body=body)
+
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
+        with self._open(repository, f"set the labels of {number}") as opened:
+            issues.set_state_label(opened, number, self._settings.trigger_label, state)
+
+    def reply(self, repository: RepositoryRef, number: int, marker: str, body: str) -> None:
+        with self._open(repository, f"comment on {number}") as opened:
+            issues.reply_once(opened, number, marker, body, self.login)
+
+    @contextmanager
+    def _open(self, repository: RepositoryRef, action: str) -> Iterator[Repository]:
+        """Yield a client of the repository. A token that GitHub refuses is not used again."""
+        opened = self._clients.repository(repository)
+        try:
+            with translated(f"{action} in {repository.full_name}"):
+                yield opened
+        except CredentialsRefused:
+            # The next try, which the queue makes, mints another one.
+            self._clients.forget_token(repository)
+            raise

@@ -1,0 +1,125 @@
+"""Issues and the conversation on issues and PRs: comments of ours and labels."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from urllib.parse import quote
+
+from github import UnknownObjectException
+from github.GithubException import GithubException
+from github.Issue import Issue
+from github.IssueComment import IssueComment
+from github.Repository import Repository
+
+from bot.github.limits import fit
+from store.scrub import scrub
+from workers.ports import IssueInfo, StateLabel
+
+_COLOURS: dict[str, tuple[str, str]] = {
+    "working": ("fbca04", "acrouter is at work"),
+    "review": ("1d76db", "acrouter has opened a pull request"),
+    "merged": ("0e8a16", "acrouter's pull request was merged"),
+    "failed": ("b60205", "acrouter found no fix that it may publish"),
+}
+_ENDINGS = frozenset({"merged", "failed", "none"})
+
+
+def read_issue(repository: Repository, number: int) -> IssueInfo:
+    """Return an issue; a PR is one too."""
+    _, data = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/issues/{number}")
+    return IssueInfo(
+        number=number,
+        title=data["title"],
+        body=data.get("body") or "",
+        state="closed" if data["state"] == "closed" else "open",
+        author=(data.get("user") or {}).get("login", ""),
+    )
+
+
+def upsert_comment(
+    repository: Repository, number: int, marker: str, body: str, *, known_id: int | None, login: Callable[[], str]
+) -> int:
+    """Write `body` into the one comment by `login` that carries `marker`, made where there is none.
+
+    A comment that already says it is left alone.
+    """
+    issue = _issue(repository, number)
+    body = _outgoing(body, marker)
+    comment = _known_comment(issue, known_id) or find_comment(issue, marker, login())
+    if comment is None:
+        return issue.create_comment(body).id
+    if (comment.body or "").replace("\r\n", "\n").strip() != body.strip():
+        comment.edit(body)
+    return comment.id
+
+
+def reply_once(repository: Repository, number: int, marker: str, body: str, login: Callable[[], str]) -> None:
+    """Comment `body` unless a comment by `login` carries `marker`."""
+    issue = _issue(repository, number)
+    if find_comment(issue, marker, login()) is None:
+        issue.create_comment(_outgoing(body, marker))
+
+
+def find_comment(issue: Issue, marker: str, login: str) -> IssueComment | None:
+    """Return the oldest comment with `marker`; the author counts, for anybody can copy a marker."""
+    return next(
+        (
+            comment
+            for comment in issue.get_comments()
+            if marker in (comment.body or "") and comment.user is not None and comment.user.login == login
+        ),
+        None,
+    )
+
+
+def set_state_label(repository: Repository, number: int, prefix: str, state: StateLabel) -> None:
+    """Have exactly the label of `state` among those of ours; on an ending the trigger label `prefix` goes too."""
+    url = f"{repository.url}/issues/{number}/labels"
+    _, present = repository.requester.requestJsonAndCheck("GET", url, parameters={"per_page": "100"})
+    names = {label["name"] for label in present}
+    wanted = f"{prefix}:{state}" if state != "none" else ""
+    if wanted and wanted not in names:
+        _ensure_label(repository, wanted, *_COLOURS[state])
+        repository.requester.requestJsonAndCheck("POST", url, input={"labels": [wanted]})
+    obsolete = {f"{prefix}:{other}" for other in _COLOURS} - {wanted}
+    if state in _ENDINGS:
+        obsolete.add(prefix)
+    for name in sorted(obsolete & names):
+        _remove_label(repository, url, name)
+
+
+def _known_comment(issue: Issue, known_id: int | None) -> IssueComment | None:
+    """The comment that was written before, unless a person has deleted it."""
+    if known_id is None:
+        return None
+    try:
+        return issue.get_comment(known_id).complete()
+    except UnknownObjectException:
+        return None
+
+
+def _ensure_label(repository: Repository, name: str, colour: str, description: str) -> None:
+    try:
+        repository.requester.requestJsonAndCheck("GET", f"{repository.url}/labels/{quote(name, safe='')}")
+        return
+    except UnknownObjectException:
+        pass
+    try:
+        repository.create_label(name, colour, description)
+    except GithubException as error:
+        if error.status != 422:  # another process was quicker
+            raise
+
+
+def _remove_label(repository: Repository, url: str, name: str) -> None:
+    with suppress(UnknownObjectException):  # a person was quicker
+        repository.requester.requestJsonAndCheck("DELETE", f"{url}/{quote(name, safe='')}")
+
+
+def _issue(repository: Repository, number: int) -> Issue:
+    return Issue(repository.requester, url=f"{repository.url}/issues/{number}")
+
+
+def _outgoing(body: str, marker: str) -> str:
+    text = scrub(body)
+    # At the top, so that it survives a cut.
+    return fit(text if text.startswith(marker) else f"{marker}\n{text.replace(marker, '')}")

@@ -1,0 +1,135 @@
+"""Pull requests: read, found by their head, opened once, edited."""
+
+from itertools import islice
+from typing import Any
+
+from github.GithubException import GithubException
+from github.Repository import Repository
+
+from bot.github.limits import fit, fit_title
+from store.scrub import scrub
+from templates import render
+from workers.ports import PullRequestInfo
+
+_MOST_FILES = 100
+_MOST_COMMENTS = 50
+_FAILED = frozenset({"failure", "timed_out", "cancelled", "action_required", "startup_failure"})
+
+
+def read_pull(repository: Repository, number: int) -> PullRequestInfo:
+    """Return a PR as it is now."""
+    _, data = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/pulls/{number}")
+    return _info(data)
+
+
+def find_pull(repository: Repository, full_name: str, head_ref: str) -> PullRequestInfo | None:
+    """Return the open PR from a branch of the repository itself, or else the newest of the closed ones."""
+    found = _from_branch(repository, full_name, head_ref, "open") or _from_branch(
+        repository, full_name, head_ref, "closed"
+    )
+    return found[0] if found else None
+
+
+def create_pull(
+    repository: Repository, full_name: str, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
+) -> PullRequestInfo:
+    """Open a PR, or return the one that is open from this branch already.
+
+    Some plans have no drafts (https://github.com/OpenHands/OpenHands/issues/6560): an ordinary PR is opened there.
+    """
+    if already := _from_branch(repository, full_name, head_ref, "open"):
+        return already[0]
+    content = {
+        "title": fit_title(scrub(title)),
+        "body": fit(scrub(body)),
+        "head": head_ref,
+        "base": base_ref,
+        "draft": draft,
+    }
+    try:
+        return _post(repository, content)
+    except GithubException as error:
+        if error.status != 422:
+            raise
+        # Another process was quicker, or GitHub did it although its answer was lost.
+        if already := _from_branch(repository, full_name, head_ref, "open"):
+            return already[0]
+        if draft and "draft" in f"{error.data}".lower():
+            return _post(repository, content | {"draft": False})
+        raise
+
+
+def update_pull(repository: Repository, number: int, *, title: str, body: str) -> None:
+    """Give a PR another title and body, unless it has them."""
+    url = f"{repository.url}/pulls/{number}"
+    wanted = {"title": fit_title(scrub(title)), "body": fit(scrub(body))}
+    _, present = repository.requester.requestJsonAndCheck("GET", url)
+    if any((present.get(name) or "").replace("\r\n", "\n").strip() != text.strip() for name, text in wanted.items()):
+        repository.requester.requestJsonAndCheck("PATCH", url, input=wanted)
+
+
+def read_discussion(repository: Repository, number: int) -> str:
+    """Return what a PR changes, what its reviewers said and which of its checks fail, as text for a task."""
+    pull = repository.get_pull(number)
+    files = list(islice(pull.get_files(), _MOST_FILES + 1))
+    reviews = [review for review in islice(pull.get_reviews(), _MOST_COMMENTS) if (review.body or "").strip()]
+    comments = list(islice(pull.get_review_comments(sort="created", direction="desc"), _MOST_COMMENTS))
+    head = read_pull(repository, number).head_sha
+    runs = islice(repository.get_commit(head).get_check_runs(filter="latest"), 100)
+    return render(
+        "pulls/discussion.md.j2",
+        files=[(f.filename, f.status, f.additions, f.deletions) for f in files[:_MOST_FILES]],
+        more_files=len(files) > _MOST_FILES,
+        reviews=[(_login(r.user), r.state, r.body) for r in reviews],
+        comments=[(_login(c.user), c.path, c.diff_hunk, c.body) for c in reversed(comments)],
+        failing_checks=[
+            (run.name, run.conclusion, run.output.title or "", run.output.summary or "")
+            for run in runs
+            if run.conclusion in _FAILED
+        ],
+    )
+
+
+def _from_branch(repository: Repository, full_name: str, head_ref: str, state: str) -> list[PullRequestInfo]:
+    owner = full_name.split("/", 1)[0]
+    _, data = repository.requester.requestJsonAndCheck(
+        "GET",
+        f"{repository.url}/pulls",
+        parameters={
+            "state": state,
+            "head": f"{owner}:{head_ref}",
+            "sort": "created",
+            "direction": "desc",
+            "per_page": "100",
+        },
+    )
+    # An owner may have a fork of its own repository: the same `head` names a branch of each.
+    found = [_info(item) for item in data]
+    return [info for info in found if info.head_ref == head_ref and not info.is_fork_of(full_name)]
+
+
+def _post(repository: Repository, content: dict[str, Any]) -> PullRequestInfo:
+    _, data = repository.requester.requestJsonAndCheck("POST", f"{repository.url}/pulls", input=content)
+    return _info(data)
+
+
+def _info(data: dict[str, Any]) -> PullRequestInfo:
+    head = data["head"]
+    merged = bool(data.get("merged") or data.get("merged_at"))
+    return PullRequestInfo(
+        number=data["number"],
+        title=data["title"],
+        body=data.get("body") or "",
+        state="closed" if data["state"] == "closed" else "open",
+        merged=merged,
+        head_ref=head["ref"],
+        head_sha=head["sha"],
+        head_repository=(head.get("repo") or {}).get("full_name", ""),
+        base_ref=data["base"]["ref"],
+        url=data["html_url"],
+        merge_sha=(data.get("merge_commit_sha") or "") if merged else "",
+    )
+
+
+def _login(user: object) -> str:
+    return getattr(user, "login", None) or "ghost"

@@ -1,0 +1,115 @@
+"""Completed CI: on acrouter's own branches an outcome, on the repository's others, where it says so, a task."""
+
+from sqlmodel import select
+
+from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
+from bot.handlers.context import BRANCH_PREFIX, Context
+from bot.handlers.starting import start
+from bot.handlers.tasks import tasks_of_branch
+from store.errors import ConfigurationError
+from store.repo_config import CONFIG_FILE, parse_repository_config
+from store.states import OutcomeKind, TaskKind, Trigger
+from store.tables import Task
+from workers.intake import NewTask
+from workers.outcomes import record_outcome
+
+_FAILED = frozenset({"failure", "timed_out"})
+_ACTIONS = "github-actions"
+
+
+def workflow_run_completed(context: Context, event: WorkflowRunCompleted) -> str | None:
+    """Handle a finished run of GitHub Actions."""
+    if event.head_repository_id != context.repository.id:
+        return "a run for a fork"
+    if not event.head_branch:
+        return "a run without a branch"
+    if event.head_branch.startswith(BRANCH_PREFIX):
+        return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
+    if event.conclusion not in _FAILED:
+        return f"the run ended with '{event.conclusion}'"
+    return _start(context, event, event.run_id, event.name)
+
+
+def check_suite_completed(context: Context, event: CheckSuiteCompleted) -> str | None:
+    """Handle a finished check suite: of Actions it tells what its run tells, of another service an outcome only."""
+    if event.app_id is not None and event.app_id == context.settings.github_app_id:
+        return "acrouter's own check"
+    if not event.head_branch:
+        return "a check of a fork"
+    if event.head_branch.startswith(BRANCH_PREFIX):
+        if event.app_slug == _ACTIONS:
+            return "counted by its workflow run"
+        return _outcome(context, event, ref=f"suite:{event.suite_id}", name=event.app_slug or "CI")
+    if event.conclusion not in _FAILED:
+        return f"the suite ended with '{event.conclusion}'"
+    return _start_for_suite(context, event)
+
+
+def _start_for_suite(context: Context, event: CheckSuiteCompleted) -> str | None:
+    if event.app_slug != _ACTIONS:
+        return f"'{event.app_slug}' gives no logs that acrouter could read"
+    if context.forge.file_text(context.repository, CONFIG_FILE, "") is None:
+        return f"there is no {CONFIG_FILE}"  # most repositories: one question to GitHub, not three
+    run_id = context.forge.failed_run_of_suite(context.repository, event.suite_id)
+    if run_id is None:
+        return "no failed workflow run belongs to this suite"
+    return _start(context, event, run_id, context.forge.ci_failure(context.repository, run_id).name)
+
+
+def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, *, ref: str, name: str) -> str | None:
+    if event.conclusion != "success" and event.conclusion not in _FAILED:
+        return f"CI ended with '{event.conclusion}', which says nothing of the patch"
+    kind = OutcomeKind.CI_PASSED if event.conclusion == "success" else OutcomeKind.CI_FAILED
+    # CI on somebody else's later commit is no verdict on the patch.
+    tasks = [task for task in tasks_of_branch(context, event.head_branch) if task.head_sha == event.head_sha]
+    for task in tasks:
+        assert task.id is not None
+        data = {"name": name, "head_sha": event.head_sha}
+        record_outcome(context.database, task.id, kind, ref=ref, at=event.at, data=data)
+    return None if tasks else "no task pushed this commit"
+
+
+def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, run_id: int, name: str) -> str | None:
+    branch, head_sha = event.head_branch, event.head_sha
+    if refusal := _forbidden(context, name):
+        return refusal
+    with context.database.session() as session:
+        known = session.exec(
+            select(Task.id).where(Task.repository_id == context.repository.id, Task.ci_run_id == run_id)
+        ).first()
+    if known is not None:
+        return f"task {known} was started for this run"
+    head = context.forge.branch_head(context.repository, branch)
+    if head is None or head.sha != head_sha:
+        return "the branch has moved on"
+    pull = context.forge.find_pull_request(context.repository, branch)
+    number = pull.number if pull is not None and pull.state == "open" else None
+    return start(
+        context,
+        NewTask(
+            repository_id=context.repository.id,
+            kind=TaskKind.CI_FAILURE,
+            trigger=Trigger.CI,
+            target=context.target("branch", branch) if number is None else context.target("pull", number),
+            target_number=number,
+            requested_by=event.sender.login,
+            delivery_guid=context.guid,
+            title=f"{name} fails on {branch}",
+            base_ref=branch,
+            base_sha=head_sha,
+            ci_run_id=run_id,
+        ),
+        marker="",  # nobody asked: there is nobody to answer
+    )
+
+
+def _forbidden(context: Context, workflow: str) -> str | None:
+    """Why the repository's configuration, as the default branch has it, starts nothing; None where it does."""
+    text = context.forge.file_text(context.repository, CONFIG_FILE, "")
+    if text is None:
+        return f"there is no {CONFIG_FILE}"
+    try:
+        config = parse_repository_config(text)
+    except ConfigurationError as error:
+        return f"{CONFIG_FILE} has a mistake: {error}"
+    return None if config.wants_ci_fix(workflow) else f"{CONFIG_FILE} does not ask for it"

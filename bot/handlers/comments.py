@@ -1,0 +1,116 @@
+"""Commands in new comments."""
+
+from bot.commands import Command, Verb, parse_commands
+from bot.errors import CommandError
+from bot.events import CommentCreated
+from bot.handlers import retrying
+from bot.handlers.context import Context
+from bot.handlers.explaining import explanation, status
+from bot.handlers.starting import refuse_person, start
+from store.states import TaskKind, Trigger
+from store.suggest import did_you_mean
+from templates import render
+from workers.control import latest_task, request_stop
+from workers.intake import NewTask
+
+_ACQUAINTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"})
+
+
+def comment_created(context: Context, event: CommentCreated) -> str | None:
+    """Carry out a comment's commands, where its author may push to the repository at this moment."""
+    if event.sender.is_bot:
+        return "written by a bot"
+    wrong: CommandError | None = None
+    commands: list[Command] = []
+    try:
+        commands = parse_commands(event.body)
+    except CommandError as error:
+        wrong = error
+    if not commands and wrong is None:
+        return "no command"
+    if not context.may_write(event.sender.login):
+        # Strangers get no answer: a comment of theirs must not make comments of ours.
+        if event.author_association in _ACQUAINTED:
+            refuse_person(context, event.number, event.sender.login)
+        return f"{event.sender.login} has no write permission"
+    try:
+        if wrong is not None:
+            raise wrong
+        for command in commands:
+            _check_model(context, command)
+        reasons = [_carry_out(context, event, command) for command in commands]
+    except CommandError as error:
+        _reply(context, event, render("comments/command_error.md.j2", message=str(error)), "error")
+        return None
+    return None if None in reasons else "; ".join(reason for reason in reasons if reason)
+
+
+def _carry_out(context: Context, event: CommentCreated, command: Command) -> str | None:
+    match command.verb:
+        case Verb.FIX:
+            return start(context, _new_task(context, event, command), marker=_marker(event, "fix"))
+        case Verb.RETRY:
+            again = retrying.again(context, event, command) or _new_task(context, event, command)
+            return start(context, again, marker=_marker(event, "retry"))
+        case Verb.STOP:
+            if request_stop(context.database, context.queue, context.repository.id, event.number, event.sender.login):
+                return None
+            raise CommandError("Nothing is at work here that could be stopped.")
+        case Verb.STATUS:
+            _reply(context, event, status(context, _task_here(context, event)), "status")
+        case Verb.EXPLAIN:
+            _reply(context, event, explanation(context, _task_here(context, event)), "explain")
+        case Verb.HELP:
+            body = render("comments/help.md.j2", trigger_label=context.settings.trigger_label)
+            _reply(context, event, body, "help")
+    return None
+
+
+def _new_task(context: Context, event: CommentCreated, command: Command) -> NewTask:
+    if not event.is_open:
+        raise CommandError("This is closed. Open it again first.")
+    base_ref = base_sha = ""
+    if event.is_pull_request:
+        # The head as the person saw it: what is pushed after the command is not worked on unseen.
+        pull = context.forge.pull_request(context.repository, event.number)
+        base_ref, base_sha = pull.head_ref, pull.head_sha
+    return NewTask(
+        repository_id=context.repository.id,
+        kind=TaskKind.PULL_REQUEST if event.is_pull_request else TaskKind.ISSUE,
+        trigger=Trigger.COMMAND,
+        target=context.target("pull" if event.is_pull_request else "issues", event.number),
+        target_number=event.number,
+        requested_by=event.sender.login,
+        delivery_guid=context.guid,
+        title=event.title,
+        text=event.issue_body,
+        base_ref=base_ref,
+        base_sha=base_sha,
+        hint=command.hint,
+        pinned_model=command.model,
+        budget_usd=command.budget_usd,
+    )
+
+
+def _check_model(context: Context, command: Command) -> None:
+    names = context.runtime.pool.names
+    if command.model and command.model not in names:
+        raise CommandError(
+            f"There is no model '{command.model}' here.{did_you_mean(command.model, names)} "
+            f"The pool has: {', '.join(names)}."
+        )
+
+
+def _task_here(context: Context, event: CommentCreated) -> int:
+    task = latest_task(context.database, context.repository.id, event.number)
+    if task is None or task.id is None:
+        raise CommandError("There has been no task here yet. '/route fix' starts one.")
+    return task.id
+
+
+def _marker(event: CommentCreated, answer: str) -> str:
+    return f"<!-- acrouter:answer={event.comment_id}-{answer} -->"
+
+
+def _reply(context: Context, event: CommentCreated, body: str, answer: str) -> None:
+    context.forge.reply(context.repository, event.number, _marker(event, answer), body)

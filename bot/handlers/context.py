@@ -1,0 +1,41 @@
+"""What a handler works with."""
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.settings import Settings
+from workers.ports import Forge, Queue, RepositoryRef
+from workers.runtime import Runtime
+
+BRANCH_PREFIX = "acrouter/"
+"""Branches that acrouter made: CI on them is an outcome and starts nothing."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One delivery in one repository."""
+
+    runtime: Runtime
+    forge: Forge
+    repository: RepositoryRef
+    guid: str
+
+    @property
+    def settings(self) -> Settings:
+        return self.runtime.settings
+
+    @property
+    def database(self) -> Database:
+        return self.runtime.database
+
+    @property
+    def queue(self) -> Queue:
+        return self.runtime.queue
+
+    def may_write(self, login: str) -> bool:
+        """Ask GitHub now whether a person may push to the repository."""
+        return self.forge.permission(self.repository, login) in ("admin", "write")
+
+    def target(self, kind: str, name: int | str) -> str:
+        """Name a target across all repositories: `42/issues/7`, `42/pull/9`, `42/branch/main`."""
+        return f"{self.repository.id}/{kind}/{name}"

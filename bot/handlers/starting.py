@@ -1,0 +1,34 @@
+"""Starts a task for somebody and tells them where that is not possible."""
+
+from bot.handlers.context import Context
+from templates import render
+from workers.intake import Joined, NewTask, Refused, Started, start_task
+
+
+def start(context: Context, new: NewTask, *, marker: str) -> str | None:
+    """Start a task. A refusal, or an open task that has the target already, is told once for each `marker`."""
+    answer = start_task(context.database, context.queue, new, context.settings)
+    match answer:
+        case Started():
+            return None
+        case Joined(task_id):
+            if new.requested_by and marker:
+                _tell(context, new, marker, "A task is at work here already; its status comment tells where it stands.")
+            return f"task {task_id} is at work on this target"
+        case Refused(reason):
+            if marker:
+                _tell(context, new, marker, reason)
+            return f"refused: {reason}"
+
+
+def refuse_person(context: Context, number: int, login: str) -> None:
+    """Tell a person that they may not start anything: once for each person and target."""
+    marker = f"<!-- acrouter:refusal={login} -->"
+    body = render("comments/refusal.md.j2", reason="", login=login)
+    context.forge.reply(context.repository, number, marker, body)
+
+
+def _tell(context: Context, new: NewTask, marker: str, reason: str) -> None:
+    if new.target_number is not None:
+        body = render("comments/refusal.md.j2", reason=reason, login=new.requested_by)
+        context.forge.reply(context.repository, new.target_number, marker, body)

@@ -1,0 +1,88 @@
+"""Keeps the rows of installations and repositories level with what GitHub tells."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, SQLModel, col, update
+
+from bot.events import RepositoryFact
+from store.database import Database
+from store.tables import Installation, Repository
+from store.types import utc_now
+from workers.ports import RepositoryRef
+
+
+def know_repository(database: Database, fact: RepositoryFact) -> RepositoryRef | None:
+    """Bring a repository's row up to date and return it, or None where the App is not installed there (any more)."""
+    with database.session() as session:
+        row = session.get(Repository, fact.id)
+        installation_id = fact.installation_id or (row.installation_id if row else None)
+        if installation_id is None:
+            return None
+        owner = fact.full_name.split("/", 1)[0]
+        _insert(session, Installation, {"id": installation_id, "account": owner}, update={})
+        installation = session.get_one(Installation, installation_id, populate_existing=True)
+        if installation.removed or installation.suspended:
+            return None
+        _put_repository(session, fact, installation_id)
+    return RepositoryRef(fact.id, installation_id, fact.full_name)
+
+
+def put_installation(database: Database, installation_id: int, account: str, *, suspended: bool, removed: bool) -> None:
+    """Write an installation's row. A removed one stays removed: GitHub gives a new installation a new id."""
+    with database.session() as session:
+        _insert(session, Installation, {"id": installation_id, "account": account}, update={})
+        row = session.get_one(Installation, installation_id, populate_existing=True)
+        row.account = account or row.account
+        row.removed = row.removed or removed
+        row.suspended = suspended
+        row.updated_at = utc_now()
+        session.add(row)
+        if row.removed:
+            session.execute(
+                update(Repository).where(col(Repository.installation_id) == installation_id).values(active=False)
+            )
+
+
+def put_repositories(
+    database: Database, installation_id: int, added: Iterable[RepositoryFact], removed_ids: Iterable[int]
+) -> None:
+    """Write which repositories an installation covers."""
+    with database.session() as session:
+        installation = session.get_one(Installation, installation_id)
+        if not installation.removed:
+            for fact in added:
+                _put_repository(session, fact, installation_id)
+        session.execute(
+            update(Repository)
+            .where(
+                col(Repository.id).in_(list(removed_ids)),
+                # It may have moved to another installation in the meantime.
+                col(Repository.installation_id) == installation_id,
+            )
+            .values(active=False, updated_at=utc_now())
+        )
+
+
+def _put_repository(session: Session, fact: RepositoryFact, installation_id: int) -> None:
+    values: dict[str, Any] = {
+        "installation_id": installation_id,
+        "full_name": fact.full_name,
+        "private": fact.private,
+        "active": True,
+        "updated_at": utc_now(),
+    }
+    if fact.default_branch:
+        values["default_branch"] = fact.default_branch
+    _insert(session, Repository, {"id": fact.id, "default_branch": fact.default_branch, **values}, update=values)
+
+
+def _insert(session: Session, table: type[SQLModel], values: dict[str, Any], update: dict[str, Any]) -> None:
+    """Insert a row, or change the one with its id; two processes at once do not fail each other."""
+    insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
+    statement = insert(table).values({**table(**values).model_dump(), **values})
+    if update:
+        session.execute(statement.on_conflict_do_update(index_elements=["id"], set_=update))
+    else:
+        session.execute(statement.on_conflict_do_nothing(index_elements=["id"]))

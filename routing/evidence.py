@@ -1,0 +1,80 @@
+"""Evidence by key: the same key replaces, whatever the order of arrival."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from routing.errors import RoutingError
+from routing.types import Evidence
+
+PROVISIONAL_WEIGHT = 0.7
+"""What a verifier's score counts against an outcome's 1.0: tests that pass are not yet a merge."""
+
+
+def weight(evidence: Evidence) -> float:
+    """Return how much an evidence counts, in (0, 1]."""
+    return 1.0 if evidence.final else PROVISIONAL_WEIGHT
+
+
+def precedence(evidence: Evidence) -> tuple[Any, ...]:
+    """Return what orders two evidences of one key: the greater one stays.
+
+    A final score beats a provisional one, then the later one wins. At the same moment the lower score wins: more is
+    known of a PR by a request for changes than without it. The rest only makes the order total.
+    """
+    return (
+        evidence.final,
+        evidence.at,
+        -evidence.score,
+        -evidence.cost_usd,
+        evidence.model,
+        str(evidence.dimension),
+        evidence.task_key,
+    )
+
+
+def validate(evidence: Evidence) -> None:
+    """Check the numbers of an evidence.
+
+    Raises:
+        RoutingError: the key is empty, the score is outside [0, 1], the cost is negative, or `at` has no zone.
+    """
+    if not evidence.key:
+        raise RoutingError("evidence: the key is empty. Give each attempt a key of its own.")
+    if not (math.isfinite(evidence.score) and 0.0 <= evidence.score <= 1.0):
+        raise RoutingError(f"evidence '{evidence.key}': the score is {evidence.score}; it must be within [0, 1].")
+    if not (math.isfinite(evidence.cost_usd) and evidence.cost_usd >= 0.0):
+        raise RoutingError(f"evidence '{evidence.key}': the cost is {evidence.cost_usd}; it must be 0 or more USD.")
+    if evidence.at.tzinfo is None:
+        raise RoutingError(f"evidence '{evidence.key}': 'at' has no time zone. Use an aware datetime.")
+
+
+def bare(evidence: Evidence) -> Evidence:
+    """Return the evidence without what takes room: its text and its vector."""
+    return replace(evidence, text="", embedding=None)
+
+
+class EvidenceBook:
+    """The evidence that stands, one for each key, without its text and vector."""
+
+    def __init__(self) -> None:
+        self._standing: dict[str, Evidence] = {}
+
+    def __len__(self) -> int:
+        return len(self._standing)
+
+    def put(self, evidence: Evidence) -> tuple[bool, Evidence | None]:
+        """Take in evidence and return (does it stand now, the one that it replaced)."""
+        validate(evidence)
+        old = self._standing.get(evidence.key)
+        if old is not None and precedence(old) >= precedence(evidence):
+            return False, None
+        self._standing[evidence.key] = bare(evidence)
+        return True, old
+
+    def get(self, key: str) -> Evidence:
+        return self._standing[key]
+
+    def remove(self, key: str) -> Evidence | None:
+        """Forget a key and return what stood there."""
+        return self._standing.pop(key, None)

@@ -1,0 +1,247 @@
+"""The evidence in the database, which is the truth; every process's router catches up with it.
+
+`revision` is the writer's clock in microseconds, and always above the row's last one. Rows may be committed out of the
+order of their revisions, by a slow transaction or a clock that lags: a reader looks back over `OVERLAP` each time and
+skips what it has applied already.
+"""
+
+import threading
+import time
+from datetime import datetime
+from typing import Any, Protocol, cast
+
+import numpy as np
+import structlog
+from sqlalchemy import ColumnElement, CursorResult, and_, case, delete, literal, or_, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, col, select
+
+from routing.encoders import embedding_text
+from routing.errors import EncoderError, RoutingError
+from routing.evidence import validate
+from routing.types import Dimension, Encoder, Evidence, Vector
+from store.database import Database
+from store.tables import MemoryEntry
+
+OVERLAP_US = 10 * 60 * 1_000_000
+"""Ten minutes: longer than any transaction here, and than clocks of machines in one installation differ."""
+_PAGE = 1000
+_FLOAT = np.dtype("<f4")
+_log = structlog.get_logger(__name__)
+
+
+class _Learner(Protocol):
+    def observe(self, evidence: Evidence) -> Evidence: ...
+
+
+def save(session: Session, evidence: Evidence, encoder: Encoder) -> bool:
+    """Insert or replace the row of `evidence.key` and return whether it is in the database now.
+
+    One statement decides, so that two writers cannot undo each other: a provisional score never replaces a final one,
+    nor an older one a later one. Give the evidence that `Router.observe` returned: it is embedded already; where it is
+    not, that happens here, within the transaction.
+
+    Raises:
+        RoutingError: a number is out of range.
+    """
+    validate(evidence)
+    vector = evidence.embedding if evidence.encoder == encoder.name else None
+    words = embedding_text(evidence.title, evidence.text)
+    if vector is None and words:
+        vector = encoder.encode([words])[0]
+    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    values: dict[str, Any] = _columns(evidence) | {
+        "encoder": "" if vector is None else encoder.name,
+        "embedding": None if vector is None else _packed(vector),
+        "revision": _revision(),
+    }
+    insert = dialect.insert(MemoryEntry).values(**values)
+    new = insert.excluded
+    # An outcome may come without the task's words: what is known of them stays.
+    kept = ("title", "link", "text", "repository", "language", "encoder")
+    changes: dict[str, Any] = {
+        name: new[name] for name in values if name not in ("key", "created_at", "revision", "embedding", *kept)
+    }
+    changes |= {name: case((new[name] == "", getattr(MemoryEntry, name)), else_=new[name]) for name in kept}
+    changes["embedding"] = case((new.encoder == "", col(MemoryEntry.embedding)), else_=new.embedding)
+    changes["revision"] = _later(new.revision)
+    newer = _takes_precedence(new.final, new.updated_at, new.score)
+    statement = insert.on_conflict_do_update(index_elements=["key"], set_=changes, where=newer)
+    return _changed(session, statement)
+
+
+def save_score(session: Session, key: str, *, score: float, final: bool, at: datetime) -> bool:
+    """Replace the score of a row, as `save` would, and return whether it did. `at` is the time of the last outcome."""
+    if not 0.0 <= score <= 1.0:
+        raise ValueError(f"the score is {score}; it must be within [0, 1]")
+    statement = (
+        update(MemoryEntry)
+        .where(col(MemoryEntry.key) == key, _takes_precedence(literal(final), at, score))
+        .values(score=score, final=final, updated_at=at, revision=_later(_revision()))
+    )
+    return _changed(session, statement)
+
+
+def trim(session: Session, capacity: int) -> int:
+    """Delete the oldest rows beyond `capacity`, first in first out, and return how many."""
+    newest_beyond = session.exec(
+        select(MemoryEntry.id).order_by(col(MemoryEntry.id).desc()).offset(capacity).limit(1)
+    ).first()
+    if newest_beyond is None:
+        return 0
+    result = cast("CursorResult[Any]", session.execute(delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond)))
+    return result.rowcount
+
+
+def reencode(database: Database, encoder: Encoder, batch: int = 64) -> int:
+    """Embed up to `batch` rows of another encoder again and return how many were looked at; 0: all are done.
+
+    The texts are embedded between two transactions: nothing is locked while a model works. A row whose text changed in
+    the meantime is left for the next call.
+    """
+    with database.session() as session:
+        rows = session.exec(
+            select(MemoryEntry.id, MemoryEntry.revision, MemoryEntry.title, MemoryEntry.text)
+            .where(
+                col(MemoryEntry.encoder) != encoder.name, or_(col(MemoryEntry.text) != "", col(MemoryEntry.title) != "")
+            )
+            .order_by(col(MemoryEntry.id).desc())  # the newest are the likeliest to be asked for
+            .limit(batch)
+        ).all()
+    if not rows:
+        return 0
+    vectors = encoder.encode([embedding_text(title, text) for _, _, title, text in rows])
+    with database.session() as session:
+        for (row_id, revision, _, _), vector in zip(rows, vectors, strict=True):
+            session.execute(
+                update(MemoryEntry)
+                .where(col(MemoryEntry.id) == row_id, col(MemoryEntry.revision) == revision)
+                .values(encoder=encoder.name, embedding=_packed(vector), revision=_later(_revision()))
+            )
+    return len(rows)
+
+
+class EvidenceFeed:
+    """Brings what other processes wrote into one router."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._seen_to = -1
+        self._applied: dict[str, int] = {}
+        """Revision by key, of rows within the overlap."""
+        self._lock = threading.Lock()
+
+    def catch_up(self, router: _Learner) -> int:
+        """Apply every row that is new or changed since the last call and return how many. Safe to repeat."""
+        with self._lock:
+            return self._catch_up(router)
+
+    def _catch_up(self, router: _Learner) -> int:
+        horizon = self._seen_to - OVERLAP_US
+        count = 0
+        after = (horizon, 0)
+        while rows := self._page(after):
+            for row in rows:
+                after = (row.revision, row.id or 0)
+                if self._applied.get(row.key) == row.revision:
+                    continue
+                self._apply(router, row)
+                self._applied[row.key] = row.revision
+                self._seen_to = max(self._seen_to, row.revision)
+                count += 1
+            if len(rows) < _PAGE:
+                break
+        horizon = self._seen_to - OVERLAP_US
+        self._applied = {key: revision for key, revision in self._applied.items() if revision > horizon}
+        return count
+
+    def _apply(self, router: _Learner, row: MemoryEntry) -> None:
+        try:
+            router.observe(_evidence(row))
+        except (RoutingError, ValueError) as error:
+            # One damaged row must not keep a process from everything that comes after it.
+            _log.error("memory_entry_skipped", key=row.key, error=str(error))
+
+    def _page(self, after: tuple[int, int]) -> list[MemoryEntry]:
+        revision, row_id = col(MemoryEntry.revision), col(MemoryEntry.id)
+        query = (
+            select(MemoryEntry)
+            .where(or_(revision > after[0], and_(revision == after[0], row_id > after[1])))
+            .order_by(revision, row_id)
+            .limit(_PAGE)
+        )
+        with self._database.session() as session:
+            return list(session.exec(query))
+
+
+def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
+    """The order of `routing.evidence.precedence`, in SQL; equal evidence may be written again."""
+    row = MemoryEntry
+    same_finality = col(row.final) == final
+    return or_(
+        and_(col(row.final).is_(False), final),
+        and_(same_finality, col(row.updated_at) < at),
+        and_(same_finality, col(row.updated_at) == at, col(row.score) >= score),
+    )
+
+
+def _later(revision: Any) -> ColumnElement[int]:
+    old = col(MemoryEntry.revision)
+    return case((old >= revision, old + 1), else_=revision)
+
+
+def _revision() -> int:
+    return time.time_ns() // 1000
+
+
+def _changed(session: Session, statement: Any) -> bool:
+    return cast("CursorResult[Any]", session.execute(statement)).rowcount > 0
+
+
+def _columns(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "key": evidence.key,
+        "task_key": evidence.task_key,
+        "repository": evidence.repository,
+        "dimension": str(evidence.dimension),
+        "language": evidence.language,
+        "title": evidence.title,
+        "link": evidence.link,
+        "text": evidence.text,
+        "model": evidence.model,
+        "score": evidence.score,
+        "cost_usd": evidence.cost_usd,
+        "final": evidence.final,
+        "created_at": evidence.at,
+        "updated_at": evidence.at,
+    }
+
+
+def _packed(vector: Vector) -> bytes:
+    return np.ascontiguousarray(vector, dtype=_FLOAT).tobytes()
+
+
+def _evidence(row: MemoryEntry) -> Evidence:
+    """Return a row as evidence. Its text stays behind: a router that has the vector needs no words."""
+    embedding = None
+    if row.embedding:
+        if len(row.embedding) % _FLOAT.itemsize:
+            raise EncoderError(f"memory entry '{row.key}': its embedding of {len(row.embedding)} bytes is damaged.")
+        embedding = np.frombuffer(row.embedding, dtype=_FLOAT).astype(np.float32)
+    return Evidence(
+        key=row.key,
+        task_key=row.task_key,
+        dimension=Dimension(row.dimension) if row.dimension else Dimension.AGENTIC_PROGRAMMING,
+        model=row.model,
+        score=row.score,
+        cost_usd=row.cost_usd,
+        final=row.final,
+        at=row.updated_at,
+        text="",
+        repository=row.repository,
+        language=row.language,
+        title=row.title,
+        link=row.link,
+        embedding=embedding,
+        encoder=row.encoder,
+    )

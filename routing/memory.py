@@ -1,0 +1,143 @@
+"""The memory: what was tried on similar tasks, found by cosine similarity. A cache of the database in one process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import faiss
+import numpy as np
+
+from routing.errors import EncoderError
+from routing.evidence import bare, precedence, validate
+from routing.types import Encoder, Evidence, Neighbour, Vector
+
+CAPACITY = 20_000
+NEIGHBOURS = 10
+
+
+@dataclass
+class _Entry:
+    evidence: Evidence
+    """Without text and vector: FAISS holds the vector."""
+    row: int | None
+    """The id in the index; None for an entry that this encoder has not embedded."""
+
+
+class VectorMemory:
+    """Entries by key, first in first out at capacity, searched exactly (FAISS `IndexFlatIP`)."""
+
+    def __init__(self, encoder: Encoder, capacity: int = CAPACITY) -> None:
+        if capacity < 1:
+            raise ValueError(f"capacity is {capacity}; the memory holds at least one entry")
+        self._encoder = encoder
+        self._capacity = capacity
+        self._index = faiss.IndexIDMap2(faiss.IndexFlatIP(encoder.dimensions))
+        self._entries: dict[str, _Entry] = {}
+        self._keys: dict[int, str] = {}
+        self._next_row = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def put(self, evidence: Evidence) -> list[str]:
+        """Add or replace an entry and return the keys that had to leave for it.
+
+        An entry keeps its place in the queue when it is replaced. One of another encoder, or without a vector, is
+        kept but never compared.
+
+        Raises:
+            RoutingError: a number is out of range.
+            EncoderError: the vector has another length than the encoder's, or is not a unit vector.
+        """
+        validate(evidence)
+        vector = self._comparable(evidence)
+        stripped = bare(evidence)
+        entry = self._entries.get(evidence.key)
+        if entry is None:
+            entry = self._entries[evidence.key] = _Entry(stripped, None)
+        elif precedence(entry.evidence) > precedence(evidence):
+            # What is known already is newer, but the vector may be news: another process embedded the text again.
+            vector = vector if entry.row is None else None
+        else:
+            entry.evidence = stripped
+        if vector is not None:
+            self._place(evidence.key, entry, vector)
+        evicted = [key for key, _ in zip(self._entries, range(len(self._entries) - self._capacity), strict=False)]
+        for key in evicted:
+            self.remove(key)
+        return evicted
+
+    def remove(self, key: str) -> bool:
+        """Drop an entry and return whether it was there."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return False
+        self._unplace(entry)
+        return True
+
+    def neighbours(self, embedding: Vector, limit: int = NEIGHBOURS) -> Sequence[Neighbour]:
+        """Return the most similar entries at the encoder's threshold or above, the nearest first.
+
+        Raises:
+            EncoderError: `embedding` has another length than the encoder's.
+        """
+        if not self._index.ntotal:
+            return []
+        query = self._shaped(embedding)
+        similarities, rows = self._index.search(query[None, :], min(limit, self._index.ntotal))
+        found = []
+        for similarity, row in zip(similarities[0].tolist(), rows[0].tolist(), strict=True):
+            if row < 0 or similarity < self._encoder.threshold:
+                break
+            evidence = self._entries[self._keys[row]].evidence
+            found.append(
+                Neighbour(
+                    key=evidence.key,
+                    similarity=min(similarity, 1.0),
+                    model=evidence.model,
+                    score=evidence.score,
+                    cost_usd=evidence.cost_usd,
+                    final=evidence.final,
+                    title=evidence.title,
+                    link=evidence.link,
+                    task_key=evidence.task_key,
+                    repository=evidence.repository,
+                )
+            )
+        return found
+
+    def _comparable(self, evidence: Evidence) -> Vector | None:
+        if evidence.embedding is None or evidence.encoder != self._encoder.name:
+            return None
+        vector = self._shaped(evidence.embedding)
+        length = float(np.linalg.norm(vector))
+        if length == 0.0:  # a text without a single word; it is like nothing
+            return None
+        if not abs(length - 1.0) < 1e-3:
+            raise EncoderError(f"evidence '{evidence.key}': the embedding has length {length:.3f}; it must be 1.")
+        return vector
+
+    def _shaped(self, vector: Vector) -> Vector:
+        shaped = np.ascontiguousarray(vector, dtype=np.float32)
+        if shaped.shape != (self._encoder.dimensions,):
+            raise EncoderError(
+                f"an embedding of shape {shaped.shape} does not fit the encoder '{self._encoder.name}', "
+                f"which gives {self._encoder.dimensions} dimensions."
+            )
+        return shaped
+
+    def _place(self, key: str, entry: _Entry, vector: Vector) -> None:
+        if entry.row is not None and np.array_equal(self._index.reconstruct(entry.row), vector):
+            return
+        self._unplace(entry)
+        entry.row, self._next_row = self._next_row, self._next_row + 1
+        self._keys[entry.row] = key
+        self._index.add_with_ids(vector[None, :], np.array([entry.row], dtype=np.int64))
+
+    def _unplace(self, entry: _Entry) -> None:
+        if entry.row is not None:
+            self._index.remove_ids(faiss.IDSelectorBatch(np.array([entry.row], dtype=np.int64)))
+            del self._keys[entry.row]
+            entry.row = None

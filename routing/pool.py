@@ -1,0 +1,233 @@
+"""The pool: the models that may be chosen, with their prices, read from models.yaml."""
+
+import math
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from routing.errors import PoolError
+from store.suggest import did_you_mean, explain
+
+# An attempt before any was seen: mini-swe-agent sends its growing history again with each step. A documented guess,
+# outvoted by the first real attempts of a model.
+PRIOR_TOKENS_IN = 150_000
+PRIOR_TOKENS_OUT = 8_000
+
+_KEYS_ELSEWHERE = (
+    "a key does not belong in this file. Put it into an environment variable and name that with 'api_key_env', "
+    "or into a file and name that with 'api_key_file'"
+)
+_SECRET_NAMES = ("api_key", "key", "token", "secret", "password", "authorization")
+
+
+class ModelSpec(BaseModel):
+    """One model of the pool. Prices are in USD per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$")
+    """What people call it: in `/route fix --model NAME`, in comments, in the tables."""
+    litellm_id: str = Field(min_length=1)
+    input_usd_per_mtok: float = Field(ge=0, allow_inf_nan=False)
+    output_usd_per_mtok: float = Field(ge=0, allow_inf_nan=False)
+    cached_input_usd_per_mtok: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    free: bool = False
+    """Must be said of a model whose prices are all 0: a forgotten price is not a free model."""
+    context_tokens: int = Field(default=128_000, gt=0)
+    max_output_tokens: int = Field(default=4096, gt=0)
+    api_base: str | None = None
+    api_key_env: str | None = Field(default=None, min_length=1)
+    api_key_file: Path | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of `litellm.completion`, e.g. temperature."""
+    enabled: bool = True
+    scripted: bool = False
+    """Its answers are prepared and it is labelled so wherever it shows: for demonstrations and tests."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_inline_key(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "api_key" in data:
+            raise ValueError(f"'api_key': {_KEYS_ELSEWHERE}.")
+        return data
+
+    @field_validator("extra")
+    @classmethod
+    def _no_key_in_extra(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if found := _secret_in(value):
+            raise ValueError(f"'{found}': {_KEYS_ELSEWHERE}.")
+        return value
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        prices = (self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok or 0.0)
+        if not any(prices) and not self.free:
+            raise ValueError("all prices are 0. Give the real ones, or say 'free: true'.")
+        if any(prices) and self.free:
+            raise ValueError("'free: true' and a price above 0 contradict each other. Remove one.")
+        if self.api_key_env and self.api_key_file:
+            raise ValueError("both 'api_key_env' and 'api_key_file' are given. Keep one.")
+        if self.max_output_tokens > self.context_tokens:
+            raise ValueError("'max_output_tokens' is larger than 'context_tokens'.")
+        return self
+
+    @property
+    def prior_cost_usd(self) -> float:
+        """What an attempt is expected to cost before any was seen."""
+        return (PRIOR_TOKENS_IN * self.input_usd_per_mtok + PRIOR_TOKENS_OUT * self.output_usd_per_mtok) / 1_000_000
+
+
+class _PoolFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    models: list[ModelSpec] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class ModelPool:
+    """Models in the order of the file. Fulfils the Protocol `Pool` with costs by price alone."""
+
+    models: tuple[ModelSpec, ...]
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise PoolError("pool: there is no model in it. Add one, or set 'enabled: true'.")
+        seen: set[str] = set()
+        for spec in self.models:
+            if spec.name in seen:
+                raise PoolError(f"pool: '{spec.name}' is there twice. Give each model a name of its own.")
+            seen.add(spec.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(spec.name for spec in self.models)
+
+    def get(self, name: str) -> ModelSpec:
+        """Return a model by its name.
+
+        Raises:
+            PoolError: there is no such model; the message suggests the closest.
+        """
+        for spec in self.models:
+            if spec.name == name:
+                return spec
+        raise PoolError(
+            f"unknown model '{name}'.{did_you_mean(name, self.names)} The pool has: {', '.join(self.names)}."
+        )
+
+    def only(self, allow: Collection[str] | None = None, deny: Collection[str] = ()) -> "ModelPool":
+        """Return the pool without the denied models and, where `allow` is given, without any that it lacks.
+
+        Raises:
+            PoolError: a name is unknown, or nothing is left.
+        """
+        for name in (*(allow or ()), *deny):
+            self.get(name)
+        left = tuple(s for s in self.models if (allow is None or s.name in allow) and s.name not in deny)
+        if not left:
+            raise PoolError("pool: the allow and deny lists leave no model. Allow at least one.")
+        return ModelPool(left)
+
+    def expected_cost_usd(self, model: str) -> float:
+        """Return what an attempt is expected to cost, by its price and the prior number of tokens."""
+        return self.get(model).prior_cost_usd
+
+    def prior_cost_usd(self, model: str) -> float:
+        """Return the same: this pool has seen no attempt."""
+        return self.get(model).prior_cost_usd
+
+
+def load_pool(path: Path | str) -> ModelPool:
+    """Read the enabled models of a YAML file `models: [{name, litellm_id, input_usd_per_mtok, ...}, ...]`.
+
+    Raises:
+        PoolError: the file, an entry or a key is wrong; each mistake is one line that names it.
+    """
+    path = Path(path)
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PoolError(
+            f"{path}: cannot be read: {error.strerror}. Copy models.example.yaml there and edit it."
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PoolError(f"{path}: is not YAML: {_one_line(error)}.") from error
+    if not isinstance(data, dict):
+        raise PoolError(f"{path}: must be a mapping with the key 'models'.")
+    try:
+        file = _PoolFile.model_validate(data)
+    except ValidationError as error:
+        raise PoolError(_named(explain(error, str(path), _PoolFile), data)) from error
+    enabled = tuple(spec for spec in file.models if spec.enabled)
+    if not enabled:
+        raise PoolError(f"{path}: every model has 'enabled: false'. Enable at least one.")
+    for position, spec in enumerate(file.models):
+        if spec.name in [other.name for other in file.models[:position]]:
+            raise PoolError(f"{path}: models.{position} ({spec.name}): the name is there twice.")
+    return ModelPool(enabled)
+
+
+def resolve_key(spec: ModelSpec, environment: Mapping[str, str] | None = None) -> str | None:
+    """Return the model's key, read now from where its entry says, or None where it says nothing.
+
+    Raises:
+        PoolError: the variable is not set, or the file cannot be read or is empty.
+    """
+    environment = os.environ if environment is None else environment
+    if spec.api_key_env:
+        value = environment.get(spec.api_key_env, "").strip()
+        if not value:
+            raise PoolError(f"model '{spec.name}': the environment variable {spec.api_key_env} is not set.")
+        return value
+    if spec.api_key_file:
+        try:
+            value = spec.api_key_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise PoolError(f"model '{spec.name}': cannot read its key from {spec.api_key_file}.") from error
+        if not value:
+            raise PoolError(f"model '{spec.name}': the key file {spec.api_key_file} is empty.")
+        return value
+    return None
+
+
+def price_positions(prior_costs: Sequence[float]) -> list[float]:
+    """Return where each cost (USD) stands between the cheapest (0) and the dearest (1), on a log scale.
+
+    Costs below a hundredth of a cent count as that; all alike stand in the middle.
+    """
+    logs = [math.log(max(cost, 1e-4)) for cost in prior_costs]
+    low, high = min(logs), max(logs)
+    return [0.5] * len(logs) if high - low < 1e-9 else [(value - low) / (high - low) for value in logs]
+
+
+def _secret_in(value: Any) -> str | None:
+    """Return the first key of nested mappings that looks like it holds a credential."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            plain = str(key).lower().replace("-", "_")
+            if plain in _SECRET_NAMES or plain.endswith(("_key", "_token", "_secret")):
+                return str(key)
+            if found := _secret_in(inner):
+                return found
+    return next(filter(None, map(_secret_in, value)), None) if isinstance(value, list) else None
+
+
+def _named(text: str, data: dict[str, Any]) -> str:
+    """Add each entry's name behind its position: people look for names, not for indexes."""
+    entries = data.get("models")
+    if not isinstance(entries, list):
+        return text
+    # From the last: `models.1` is the beginning of `models.12`.
+    for position, entry in reversed(list(enumerate(entries))):
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            text = text.replace(f": models.{position}", f": models.{position} ({entry['name'][:100]})")
+    return text
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,303 @@
+"""The router as a library: decide, observe, escalate, or `run` for all of it."""
+
+import threading
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Self, TypeVar
+
+import numpy as np
+
+from routing import reasons
+from routing.costs import Candidates, candidates
+from routing.dimension import classify, detect_language
+from routing.encoders import embedding_text, make_encoder
+from routing.encoders.hashing import HashingEncoder
+from routing.errors import EncoderError, NoModelLeft
+from routing.escalation import Option, plan
+from routing.evidence import validate
+from routing.failures import FailureCorrelation
+from routing.loop import ModelAnswer, RunResult, run
+from routing.memory import CAPACITY, VectorMemory
+from routing.orchestrator import Orchestrator
+from routing.pool import ModelPool, ModelSpec, load_pool
+from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
+from routing.reward import RewardWeights
+from routing.tallies import Tallies
+from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
+from routing.voters import DEFAULT_WEIGHTS, make_voters
+from store.settings import Settings
+
+Answer = TypeVar("Answer")
+
+
+class Router:
+    """Chooses models and learns from what they did. Safe to share between threads.
+
+    Everything it knows comes from `observe`; the database's evidence reaches it through `routing.evidence_store`.
+    """
+
+    def __init__(
+        self,
+        pool: ModelPool,
+        *,
+        encoder: Encoder | None = None,
+        voter_weights: Mapping[str, float] = DEFAULT_WEIGHTS,
+        reward_weights: RewardWeights = DEFAULT_REWARD,
+        memory_capacity: int = CAPACITY,
+        max_attempts: int = 3,
+        seed: int | None = None,
+    ) -> None:
+        """Make a router that knows nothing but prices.
+
+        Args:
+            pool: the models.
+            encoder: of the memory; `HashingEncoder` by default.
+            voter_weights: voters by name; a weight of 0 leaves a voter out.
+            reward_weights: what a score and a dollar are worth.
+            memory_capacity: entries kept, first in first out.
+            max_attempts: of one task, for its plan.
+            seed: of the exploration, for tests and replays; None: unpredictable.
+
+        Raises:
+            VoterError: a voter is unknown or its weight is wrong.
+        """
+        self.pool = pool
+        self.encoder: Encoder = encoder or HashingEncoder()
+        self.reward_weights = reward_weights
+        self.max_attempts = max_attempts
+        self._voters = make_voters(voter_weights, reward_weights)
+        self._orchestrator = Orchestrator(self._voters, dict(voter_weights), reward_weights, max_attempts)
+        self._memory = VectorMemory(self.encoder, memory_capacity)
+        self._costs = Tallies()
+        self._failures = FailureCorrelation()
+        self._rng = np.random.default_rng(seed)
+        self._lock = threading.RLock()
+
+    @classmethod
+    def from_files(cls, models_file: Path | str, *, encoder: str = "hashing", seed: int | None = None) -> Self:
+        """Return a router for the pool of a models.yaml.
+
+        Raises:
+            PoolError: the file is wrong.
+            EncoderError: the encoder is unknown or cannot be loaded.
+        """
+        return cls(load_pool(models_file), encoder=make_encoder(encoder), seed=seed)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, *, seed: int | None = None) -> Self:
+        """Return a router as the settings describe it.
+
+        Raises:
+            ConfigurationError: the pool's file or the voters' weights are wrong.
+            EncoderError: the encoder is unknown or cannot be loaded.
+        """
+        return cls(
+            load_pool(settings.models_file),
+            encoder=make_encoder(settings.encoder),
+            voter_weights=settings.voter_weights,
+            reward_weights=RewardWeights(settings.reward_score_weight, settings.reward_usd_weight),
+            memory_capacity=settings.memory_capacity,
+            max_attempts=settings.max_attempts,
+            seed=seed,
+        )
+
+    def __len__(self) -> int:
+        """Return the number of entries in the memory."""
+        return len(self._memory)
+
+    def task(self, key: str, text: str, *, title: str = "", repository: str = "", trigger: str = "") -> RoutingTask:
+        """Return a task with its dimension and language found in its text."""
+        return RoutingTask(
+            key=key,
+            text=text,
+            dimension=classify(title, text, trigger=trigger),
+            repository=repository,
+            language=detect_language(text),
+            title=title,
+        )
+
+    def embed(self, title: str, text: str) -> Vector | None:
+        """Return the unit vector of a task's words, or None where there is nothing to compare.
+
+        Raises:
+            EncoderError: the encoder cannot be used.
+        """
+        words = embedding_text(title, text)
+        if not words:
+            return None
+        vector: Vector = self.encoder.encode([words])[0]
+        return vector if vector.any() else None
+
+    def decide(
+        self,
+        task: RoutingTask,
+        *,
+        exclude: Collection[str] = (),
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+        pinned: str | None = None,
+        budget_usd: float | None = None,
+        explore: bool = True,
+    ) -> RoutingDecision:
+        """Rank the models for a task; the first of the list is the choice.
+
+        Args:
+            task: embedded here where it has no embedding.
+            exclude: models that were tried already or do not answer.
+            allow: the only models that may be used, None for all.
+            deny: models that may not be used.
+            pinned: the model that a person asked for; it comes first with propensity 1.
+            budget_usd: models that are expected to cost more are left out.
+            explore: False where exploration is forbidden: no randomness, propensities 0 and 1.
+
+        Raises:
+            NoModelLeft: nothing may be used; the message says for each model why.
+            PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
+        """
+        for name in (*(allow or ()), *deny, *((pinned,) if pinned else ())):
+            self.pool.get(name)
+        # Embedding is slow and needs no lock.
+        task = self._embedded(task)
+        with self._lock:
+            everything = candidates(self.pool, self._costs, task.dimension)
+            left_out = _left_out(everything, exclude, allow, deny, budget_usd)
+            left = everything.without(left_out)
+            if pinned in left_out:
+                raise NoModelLeft(f"{pinned} was asked for, but may not be used: {left_out[pinned]}.")
+            if not left.names:
+                whys = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+                raise NoModelLeft(f"No model may be used. {whys}.")
+            return self._orchestrator.decide(
+                task,
+                self._memory,
+                left,
+                self._rng,
+                factor=self._failures.factor(),
+                explore=explore,
+                pinned=pinned,
+                budget_usd=budget_usd,
+                left_out=left_out,
+            )
+
+    def observe(self, evidence: Evidence) -> Evidence:
+        """Learn from an attempt, or from what became of it, and return the evidence with its embedding.
+
+        The same key replaces what was known before; a final score is never replaced by a provisional one, and neither
+        repetition nor order changes the result.
+
+        Raises:
+            RoutingError: a number is out of range.
+            EncoderError: the embedding has another shape than the encoder's.
+        """
+        validate(evidence)
+        # A vector of another encoder is kept and not compared: `evidence_store.reencode` replaces it in the background.
+        if evidence.embedding is None:
+            vector = self.embed(evidence.title, evidence.text)
+            if vector is not None:
+                evidence = replace(evidence, embedding=vector, encoder=self.encoder.name)
+        with self._lock:
+            evicted = self._memory.put(evidence)
+            for voter in self._voters.values():
+                voter.learn(evidence)
+            self._failures.learn(evidence)
+            self._costs.put(evidence)
+            for key in evicted:
+                self.forget(key)
+        return evidence
+
+    def forget(self, key: str) -> None:
+        """Drop everything that was learnt from one key."""
+        with self._lock:
+            self._memory.remove(key)
+            self._costs.remove(key)
+            for voter in self._voters.values():
+                voter.forget(key)
+            self._failures.forget(key)
+
+    def escalate(
+        self,
+        task: RoutingTask,
+        decision: RoutingDecision,
+        tried: Mapping[str, float],
+        remaining_usd: float | None = None,
+    ) -> RankedModel | None:
+        """Return the model to try next after failed attempts, or None where stopping has the higher expected reward.
+
+        Args:
+            task: the task of the decision.
+            decision: as given by `decide`; only models that it ranked are considered.
+            tried: score of each attempt so far by model, as the verifier gave it.
+            remaining_usd: what may still be spent, None for no limit.
+
+        A pinned decision is not escalated: the person asked for that model and no other.
+        """
+        if decision.pinned:
+            return None
+        with self._lock:
+            known = candidates(self.pool, self._costs, task.dimension)
+            factor = self._failures.factor()
+        by_name = {line.model: line for line in decision.ranked}
+        options = [
+            Option(name, line.expected_score, known.expected_cost_usd(name))
+            for name, line in by_name.items()
+            if name not in tried and name in known.names
+        ]
+        steps = plan(
+            options,
+            failures=len(tried),
+            best_score=max(tried.values(), default=0.0),
+            factor=factor,
+            budget_usd=remaining_usd,
+            steps=self.max_attempts - len(tried),
+            weights=self.reward_weights,
+        )
+        if not steps:
+            return None
+        step = steps[0]
+        return replace(by_name[step.model], expected_score=step.success, expected_cost_usd=step.cost_usd)
+
+    def run(
+        self,
+        task: RoutingTask | str,
+        call_model: Callable[[ModelSpec, RoutingTask], ModelAnswer[Answer]],
+        verify: Callable[[RoutingTask, Answer], float],
+        *,
+        budget_usd: float | None = None,
+        good_enough: float = 1.0,
+    ) -> RunResult[Answer]:
+        """Route a task, call the model, verify its answer and escalate; see `routing.loop.run`."""
+        if isinstance(task, str):
+            task = self.task(f"task:{uuid.uuid4().hex}", task)
+        return run(self, task, call_model, verify, budget_usd=budget_usd, good_enough=good_enough)
+
+    def _embedded(self, task: RoutingTask) -> RoutingTask:
+        if task.embedding is None:
+            return replace(task, embedding=self.embed(task.title, task.text))
+        if task.embedding.shape != (self.encoder.dimensions,):
+            raise EncoderError(
+                f"task '{task.key}': its embedding has shape {task.embedding.shape}; '{self.encoder.name}' gives "
+                f"{self.encoder.dimensions} dimensions."
+            )
+        return task
+
+
+def _left_out(
+    pool: Candidates,
+    exclude: Collection[str],
+    allow: Collection[str] | None,
+    deny: Collection[str],
+    budget_usd: float | None,
+) -> dict[str, str]:
+    """Return the models that may not be used, each with why."""
+    whys = {}
+    for name in pool.names:
+        cost = pool.expected_cost_usd(name)
+        if name in deny or (allow is not None and name not in allow):
+            whys[name] = "not allowed here"
+        elif name in exclude:
+            whys[name] = "tried already or not available"
+        elif budget_usd is not None and cost > budget_usd:
+            whys[name] = reasons.too_dear(cost, budget_usd)
+    return whys

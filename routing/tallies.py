@@ -1,0 +1,90 @@
+"""Sums over the standing evidence that are exact, so that no order of arrival can be seen in them."""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from routing.evidence import EvidenceBook, weight
+from routing.types import Evidence
+
+_UNIT = 1_000_000
+
+
+@dataclass
+class _Sums:
+    """Whole millionths: integers add up to the same in any order."""
+
+    attempts: int = 0
+    weight: int = 0
+    score: int = 0
+    cost: int = 0
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was seen of one group. `weight` counts attempts by how sure their scores are; costs are in USD."""
+
+    attempts: int
+    weight: float
+    score_sum: float
+    cost_sum: float
+
+    def mean_score(self, prior: float, strength: float) -> float:
+        """Return the smoothed mean score, the prior counting as `strength` attempts."""
+        return (self.score_sum + prior * strength) / (self.weight + strength)
+
+    def mean_cost(self, prior: float, strength: float) -> float:
+        """Return the smoothed mean cost in USD."""
+        return (self.cost_sum + prior * strength) / (self.attempts + strength)
+
+
+_NOTHING = Tally(0, 0.0, 0.0, 0.0)
+
+
+class Tallies:
+    """Counts, scores and costs by model and by (dimension, model)."""
+
+    def __init__(self) -> None:
+        self._book = EvidenceBook()
+        self._sums: defaultdict[Hashable, _Sums] = defaultdict(_Sums)
+
+    def __len__(self) -> int:
+        return len(self._book)
+
+    def put(self, evidence: Evidence) -> None:
+        """Take in evidence by its key."""
+        stands, old = self._book.put(evidence)
+        if old is not None:
+            self._add(old, -1)
+        if stands:
+            self._add(evidence, 1)
+
+    def remove(self, key: str) -> None:
+        """Forget a key."""
+        if (old := self._book.remove(key)) is not None:
+            self._add(old, -1)
+
+    def of_model(self, model: str) -> Tally:
+        return self._tally(model)
+
+    def of(self, dimension: str, model: str) -> Tally:
+        return self._tally((str(dimension), model))
+
+    def state(self) -> dict[Hashable, tuple[int, int, int, int]]:
+        """Return every sum that is not empty, for comparison."""
+        return {group: (s.attempts, s.weight, s.score, s.cost) for group, s in self._sums.items() if s.attempts}
+
+    def _add(self, evidence: Evidence, sign: int) -> None:
+        amount = weight(evidence)
+        for group in (evidence.model, (str(evidence.dimension), evidence.model)):
+            sums = self._sums[group]
+            sums.attempts += sign
+            sums.weight += sign * round(amount * _UNIT)
+            sums.score += sign * round(amount * evidence.score * _UNIT)
+            sums.cost += sign * round(evidence.cost_usd * _UNIT)
+
+    def _tally(self, group: Hashable) -> Tally:
+        sums = self._sums.get(group)
+        if sums is None or not sums.attempts:
+            return _NOTHING
+        return Tally(sums.attempts, sums.weight / _UNIT, sums.score / _UNIT, sums.cost / _UNIT)

@@ -1,0 +1,65 @@
+"""What a failed call means: was it billed, is it worth another try, is the model unusable."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before LiteLLM itself)
+import httpx
+import litellm
+
+# Refused before any work was done. Other 5xx and lost connections may have been billed.
+_REFUSED_BUSY = frozenset({503, 529})
+
+
+@dataclass(frozen=True)
+class CallFailure:
+    """How one call of a model failed."""
+
+    billed: bool
+    """False only where it certainly was not: no connection was made, or the provider refused the request."""
+    retry: bool
+    too_long: bool
+    """The messages do not fit the model's context."""
+    reason: str
+
+
+def understand(error: Exception) -> CallFailure:
+    """Classify an exception of `litellm.completion`.
+
+    LiteLLM gives its own errors a made-up status where there was none, so the chain of causes is asked first.
+    """
+    reason = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
+    causes = list(_chain(error))
+    if isinstance(error, litellm.exceptions.ContextWindowExceededError):
+        return CallFailure(billed=False, retry=False, too_long=True, reason=reason)
+    if any(isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout) for cause in causes):
+        return CallFailure(billed=False, retry=True, too_long=False, reason=f"no connection: {reason}")
+    status = _http_status(causes)
+    if status is not None:
+        return CallFailure(
+            billed=status >= 500 and status not in _REFUSED_BUSY,
+            retry=status == 429 or status >= 500,
+            too_long=False,
+            reason=f"HTTP {status}: {reason}",
+        )
+    if isinstance(error, litellm.exceptions.Timeout) or any(isinstance(c, httpx.TimeoutException) for c in causes):
+        # Sent and unanswered: it is paid for, and asking again would pay twice.
+        return CallFailure(billed=True, retry=False, too_long=False, reason=f"no answer in time: {reason}")
+    if isinstance(error, litellm.exceptions.AuthenticationError | litellm.exceptions.BadRequestError):
+        return CallFailure(billed=False, retry=False, too_long=False, reason=reason)
+    return CallFailure(billed=True, retry=isinstance(error, litellm.exceptions.APIError), too_long=False, reason=reason)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(12):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _http_status(causes: list[BaseException]) -> int | None:
+    for cause in causes:
+        if isinstance(cause, httpx.HTTPStatusError):
+            return cause.response.status_code
+    return None

@@ -1,0 +1,42 @@
+"""Chooses what isolates on this machine."""
+
+from pathlib import Path
+from typing import Literal
+
+from sandbox.bubblewrap_backend import BubblewrapBackend
+from sandbox.docker_backend import DockerBackend
+from sandbox.errors import SandboxUnavailable
+from sandbox.types import Backend, Limits
+
+
+def choose_backend(
+    kind: Literal["auto", "docker", "bubblewrap"],
+    *,
+    base_image: str,
+    data_dir: Path,
+    limits: Limits,
+    instance: str = "default",
+) -> Backend:
+    """Return a backend that works here: for `auto` Docker where its daemon answers, else bubblewrap.
+
+    Raises:
+        SandboxUnavailable: what was asked for, or anything at all, cannot be used; the message says what to install.
+    """
+    reasons = []
+    if kind in ("auto", "docker"):
+        docker = DockerBackend(base_image, limits, instance=instance)
+        try:
+            docker.ping()
+        except SandboxUnavailable as error:
+            reasons.append(f"{error} Install and start it (`apt-get install docker.io`).")
+        else:
+            return docker
+    if kind in ("auto", "bubblewrap"):
+        bubblewrap = BubblewrapBackend(data_dir, limits)
+        try:
+            bubblewrap.check()
+        except SandboxUnavailable as error:
+            reasons.append(str(error))
+        else:
+            return bubblewrap
+    raise SandboxUnavailable("Untrusted code cannot be isolated on this machine.\n" + "\n".join(reasons))

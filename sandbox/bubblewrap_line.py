@@ -1,0 +1,88 @@
+"""A bubblewrap process's stdin and stdout as one stream."""
+
+import contextlib
+import os
+import select
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+
+class BubblewrapLine:
+    """Fulfils `guest_channel.Line`, and owns the process."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `close`)
+        try:
+            self._process = _spawner(os.getpid()).submit(self._start, list(command), environment).result()
+        except BaseException:
+            self._errors.close()
+            raise
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin = self._process.stdin.fileno()
+        self._stdout = self._process.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        self._closing = threading.Lock()
+        self._closed = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            cwd="/",
+            env=environment,
+            bufsize=0,
+        )
+
+    def send(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([], [self._stdin], [], left)[1]:
+                raise TimeoutError("its time is up")
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(self._stdin, view) :]
+
+    def receive(self, count: int, deadline: float) -> bytes:
+        left = max(deadline - time.monotonic(), 0)
+        if not select.select([self._stdout], [], [], left)[0]:
+            raise TimeoutError("its time is up")
+        return os.read(self._stdout, min(count, 1 << 16))
+
+    def said(self) -> str:
+        """Return what bubblewrap itself complained about."""
+        self._errors.seek(0)
+        return self._errors.read(4000).decode("utf-8", "replace").strip()
+
+    def kill(self) -> None:
+        """End all its processes: they live in one namespace, which dies with its first process."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self.kill()
+            for stream in (self._process.stdin, self._process.stdout, self._errors):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+
+
+@cache
+def _spawner(_pid: int) -> ThreadPoolExecutor:
+    """Return a thread that lives as long as the process: bwrap's --die-with-parent watches the thread that forked it."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="bubblewrap")

@@ -1,0 +1,86 @@
+"""Compares runs of the same tests before and after a patch."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sandbox.testing.run import file_of
+from sandbox.types import TestReport, TestStatus
+
+WHOLE = "(all tests)"
+"""The one test id of a run of which only the exit code is known."""
+_BAD = frozenset({"failed", "error"})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from one run to another. Sorted test ids."""
+
+    fail_to_pass: Sequence[str]
+    pass_to_fail: Sequence[str]
+    vanished: Sequence[str]
+    """Passed before and are skipped or missing now, in files that the patch edits or by a skip anywhere."""
+
+
+def results_of(report: TestReport | None) -> Mapping[str, TestStatus]:
+    """Return a report's results; a run without any is one test that follows the exit code."""
+    if report is None or report.timed_out:
+        return {} if report is None else dict(report.results)
+    if report.results or report.exit_code == _NO_TESTS_COLLECTED:
+        return report.results
+    return {WHOLE: "passed" if report.exit_code == 0 else "failed"}
+
+
+_NO_TESTS_COLLECTED = 5  # pytest, and unittest from Python 3.12 on
+
+
+def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky: Collection[str] = ()) -> Comparison:
+    """Compare two runs. `edited`: the test files that the patch changes. `flaky` tests are left out."""
+    old, new = results_of(before), results_of(after)
+    functions = {_function(test) for test, status in new.items() if status == "passed"}
+    fail_to_pass, pass_to_fail, vanished = [], [], []
+    for test, status in old.items():
+        now = new.get(test)
+        if test in flaky:
+            continue
+        if status in _BAD and now == "passed":
+            fail_to_pass.append(test)
+        elif status == "passed" and now in _BAD:
+            pass_to_fail.append(test)
+        elif status == "passed" and now == "skipped":
+            vanished.append(test)
+        elif status == "passed" and now is None and not _still_there(test, functions):
+            (vanished if file_of(test, edited) else pass_to_fail).append(test)
+    return Comparison(sorted(fail_to_pass), sorted(pass_to_fail), sorted(vanished))
+
+
+def failing(report: TestReport | None) -> set[str]:
+    """Return the tests that fail in a run."""
+    return {test for test, status in results_of(report).items() if status in _BAD}
+
+
+def passing(report: TestReport | None) -> set[str]:
+    """Return the tests that pass in a run."""
+    return {test for test, status in results_of(report).items() if status == "passed"}
+
+
+def proving(before: TestReport, unfixed: TestReport | None, after: TestReport) -> set[str]:
+    """Return the tests that fail in the unfixed tree and pass in the fixed one: same tests, only the source differs.
+
+    A test file that cannot even be collected in the unfixed tree counts for the tests that are new in it.
+    """
+    if unfixed is None:
+        return set()
+    fails = failing(unfixed)
+    uncollected = [test for test in fails if "::" not in test and test != WHOLE]
+    good = passing(after)
+    new = good - set(results_of(before))
+    return (good & fails) | {test for test in new if file_of(test, uncollected)}
+
+
+def _function(test: str) -> str:
+    return test.split("[", 1)[0]
+
+
+def _still_there(test: str, functions: Collection[str]) -> bool:
+    """Parametrised tests may change their ids with the data: the function's passing is enough."""
+    return "[" in test and _function(test) in functions

@@ -1,0 +1,180 @@
+"""A running sandbox, of whichever backend: commands, files and the tree go through its guest."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sandbox import guest
+from sandbox.archives import check_archive
+from sandbox.errors import SandboxError
+from sandbox.guest_channel import Answer, GuestChannel, GuestGone
+from sandbox.types import WORKSPACE, CommandResult, Limits
+
+VENV = "/opt/venv"
+"""Where every sandbox has its Python environment; read-only but during set-up."""
+PRODUCTS = f"{VENV}/.acrouter-products.tar"
+"""What a set-up wrote into the repository's tree (generated version files, compiled modules)."""
+HOME = "/home/agent"
+AGENT_UID = 1000
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": f"{VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "VIRTUAL_ENV": VENV,
+    "HOME": HOME,
+    "USER": "agent",
+    "LOGNAME": "agent",
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # The tree belongs to the agent's user; our own commands run as root and are to be let in.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.directory",
+    "GIT_CONFIG_VALUE_0": "*",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_RETRIES": "0",  # there is no network: pip is to say so at once
+}
+_GRACE_S = 20.0
+"""How much longer than a command's own time the guest may take to kill it and answer."""
+_CHUNK = 1 << 16
+
+
+def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, int]) -> list[str]:
+    """Return the arguments for `python3` that start the guest."""
+    settings = {
+        "uid": uid,
+        "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.disk_mb << 20, **rlimits},
+        "environment": dict(ENVIRONMENT),
+        "workspace": WORKSPACE,
+        "places": [WORKSPACE, HOME],
+        "output_bytes": limits.output_bytes,
+    }
+    return ["-I", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
+
+
+class GuestSandbox:
+    """Fulfils `sandbox.types.Sandbox`. `end` frees what the backend gave; it is called once."""
+
+    def __init__(self, channel: GuestChannel, end: Callable[[], None]) -> None:
+        self._channel = channel
+        self._end: Callable[[], None] | None = end
+        self._reported_gone = False
+
+    def execute(
+        self, command: str, *, timeout_s: float, trusted: bool = False, environment: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        """Run `command` with bash in WORKSPACE. Whatever it leaves running is killed when it ends or its time is up.
+
+        A command that takes the whole sandbox down (it used up all memory) ends with exit code 137; every later call
+        raises SandboxError.
+        """
+        if "\0" in command:
+            return CommandResult("bash: a command cannot hold a NUL character\n", 126, False, 0.0)
+        request = {
+            "operation": "run",
+            "command": command,
+            "trusted": trusted,
+            "timeout_s": timeout_s,
+            "environment": dict(environment or {}),
+        }
+        return self._run(request, timeout_s)
+
+    def put_tree(self, archive: Path) -> None:
+        check_archive(archive)
+        # The tree's own files win over what a set-up left for it.
+        command = (
+            f"tar -xf - -C {WORKSPACE} --no-same-owner && "
+            f"if [ -f {PRODUCTS} ]; then tar -xf {PRODUCTS} -C {WORKSPACE} --skip-old-files; fi"
+        )
+        size = archive.stat().st_size
+        with archive.open("rb") as file:
+            self._feed(command, iter(lambda: file.read(_CHUNK), b""), size, f"unpack {archive.name}")
+
+    def put_file(self, path: str, content: bytes) -> None:
+        """Write a file as the agent's user; a relative path is below WORKSPACE. A link in its place is replaced."""
+        if "\0" in path:
+            raise SandboxError("A path cannot hold a NUL character.")
+        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        self._feed(
+            # $1-like quoting is not there in `bash -c` without arguments: the path goes by the environment.
+            'mkdir -p -- "$(dirname -- "$TARGET")" && rm -f -- "$TARGET" && cat > "$TARGET"',
+            chunks,
+            len(content),
+            f"write {path}",
+            {"TARGET": path if path.startswith("/") else f"./{path}"},
+        )
+
+    def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
+        request = {"operation": "read", "path": path, "limit": limit}
+        answer = self._channel.call(request, timeout_s=_GRACE_S, limit=limit)
+        return None if answer.header.get("missing") else answer.body
+
+    def close(self) -> None:
+        end, self._end = self._end, None
+        if end is None:
+            return
+        self._channel.close()
+        end()
+
+    def __enter__(self) -> "GuestSandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _feed(
+        self,
+        command: str,
+        body: Iterator[bytes],
+        size: int,
+        what: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        timeout_s = 60 + size / 5_000_000
+        request = {
+            "operation": "run",
+            "command": command,
+            "trusted": False,
+            "timeout_s": timeout_s,
+            "environment": dict(environment or {}),
+        }
+        result = self._run(request, timeout_s, body, size)
+        if result.exit_code:
+            raise SandboxError(f"Cannot {what} in the sandbox: {result.output.strip()[-500:]}")
+
+    def _run(
+        self, request: Mapping[str, Any], timeout_s: float, body: Iterable[bytes] = (), size: int = 0
+    ) -> CommandResult:
+        started = time.monotonic()
+        try:
+            answer = self._channel.call(request, timeout_s=timeout_s + _GRACE_S, body=body, body_bytes=size)
+        except GuestGone as error:
+            if self._end is None or self._reported_gone:
+                raise
+            self._reported_gone = True
+            seconds = time.monotonic() - started
+            return CommandResult(f"{error}: the command used more than it may.\n", 137, False, seconds)
+        return _result(answer)
+
+
+def _result(answer: Answer) -> CommandResult:
+    header = answer.header
+    if "error" in header:
+        raise SandboxError(f"The sandbox {header['error']}")
+    try:
+        head, dropped = int(header["head"]), int(header["dropped"])
+        code, seconds = int(header["exit_code"]), float(header["duration_s"])
+        timed_out = bool(header["timed_out"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise GuestGone("the sandbox answered nonsense") from error
+    if not dropped:
+        return CommandResult(_decode(answer.body), code, timed_out, seconds)
+    gap = f"\n[... {dropped} bytes of output left out ...]\n"
+    output = _decode(answer.body[:head]) + gap + _decode(answer.body[head:])
+    return CommandResult(output, code, timed_out, seconds, truncated=True)
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

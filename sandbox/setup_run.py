@@ -1,0 +1,71 @@
+"""Runs a set-up plan in a sandbox that has the network, and keeps what it made.
+
+Dependencies go to /opt/venv, which is what a backend snapshots. The repository itself is best installed editable: the
+venv then points at WORKSPACE, and the tree that is put in later is the tree that is tested. What the set-up writes into
+WORKSPACE would be lost with it, so the new files there (a version file, a compiled module) are packed beside the venv;
+`GuestSandbox.put_tree` adds them to each fresh tree without replacing any of its files.
+"""
+
+import json
+import time
+from pathlib import Path
+
+from sandbox.archives import check_archive
+from sandbox.errors import ImageError
+from sandbox.guest_sandbox import PRODUCTS, GuestSandbox
+from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environment
+from sandbox.types import SetupPlan
+
+_TAIL = 3000
+_PRODUCTS_LIMIT = 64 << 20
+_NAMES = "/tmp/acrouter-tree.json"  # noqa: S108  (inside the sandbox)
+_PACK = f"""
+import json, os, sys, tarfile
+known = set(json.load(open({_NAMES!r})))
+skip = {{"__pycache__", ".git", "build", ".pytest_cache", ".eggs", "node_modules", ".venv", "venv"}}
+new, size = [], 0
+for folder, folders, files in os.walk("."):
+    folders[:] = [f for f in folders if f not in skip and not f.endswith((".egg-info", ".dist-info"))]
+    for file in files:
+        path = os.path.relpath(os.path.join(folder, file))
+        if path not in known and (os.path.isfile(path) or os.path.islink(path)):
+            new.append(path)
+            size += os.lstat(path).st_size
+if size > {_PRODUCTS_LIMIT}:
+    sys.exit("it wrote %d MB of new files into the repository's tree; at most {_PRODUCTS_LIMIT >> 20} MB are kept" % (size >> 20))
+if new:
+    with tarfile.open({PRODUCTS!r}, "w") as tar:
+        for path in sorted(new):
+            tar.add(path, recursive=False)
+"""
+
+
+def run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: float) -> None:
+    """Put the tree in and run the plan's commands as the agent's user, one after another.
+
+    Raises:
+        ImageError: a command failed or the time was up; the message carries the end of its output.
+    """
+    deadline = time.monotonic() + timeout_s
+    bundle = certificate_bundle()
+    environment = setup_environment(certificates=bundle is not None)
+    if bundle is not None:
+        sandbox.put_file(CERTIFICATES, bundle)
+    names = check_archive(archive)
+    sandbox.put_tree(archive)
+    for command in plan.commands:
+        left = max(deadline - time.monotonic(), 1)
+        result = sandbox.execute(command, timeout_s=left, environment=environment)
+        if result.timed_out:
+            raise ImageError(
+                f"The set-up ({plan.source}) did not end within {timeout_s:.0f} s, in: {command}\n{result.output[-_TAIL:]}"
+            )
+        if result.exit_code:
+            raise ImageError(
+                f"The set-up ({plan.source}) failed with exit code {result.exit_code}, in: {command}\n"
+                f"{result.output[-_TAIL:]}"
+            )
+    sandbox.put_file(_NAMES, json.dumps(names).encode())
+    packed = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{_PACK}\nACROUTER_END", timeout_s=120)
+    if packed.exit_code:
+        raise ImageError(f"The set-up ({plan.source}) cannot be kept: {packed.output[-_TAIL:]}")

@@ -1,0 +1,18 @@
+"""Which files are tests, by their names."""
+
+import re
+
+_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__snapshots__"})
+_NAMES = re.compile(
+    r"(?:test_.*|.*_tests?|tests?|conftest)\.py"
+    r"|.*[._-](?:test|spec)\.[cm]?[jt]sx?"
+    r"|.*_test\.(?:go|rs|rb|c|cc|cpp)"
+    r"|.*Tests?\.(?:java|kt|cs)"
+    r"|pytest\.ini|\.coveragerc|tox\.ini"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a file is a test, or of the tests (fixtures, snapshots, their configuration)."""
+    *folders, name = path.split("/")
+    return any(folder.lower() in _FOLDERS for folder in folders) or _NAMES.fullmatch(name) is not None

@@ -1,0 +1,138 @@
+"""Runs a repository's tests in a sandbox.
+
+The results of pytest come from a junit file that the process under test writes itself, so hostile code can forge it;
+that cannot be ruled out from outside. It is made hard to do by accident or in passing: the file has a random name, and
+results, exit code and the summary in the output must agree, else the report carries a note and is not believed.
+"""
+
+import re
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+
+from sandbox.testing import junit, unittest_output
+from sandbox.testing.discovery import is_plain_pytest
+from sandbox.types import CommandResult, Sandbox, TestCommand, TestReport, TestStatus
+from templates.escape import plain
+
+_TAIL = 4_000
+_MAX_JUNIT = 30_000_000
+_USAGE_ERROR = 4
+_SUMMARY = re.compile(r"^[= ]*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1"}
+
+
+def run_tests(sandbox: Sandbox, command: TestCommand, *, timeout_s: float, only: Sequence[str] = ()) -> TestReport:
+    """Run the tests of the tree in the sandbox and return what each one did.
+
+    `only` names test files: with a plain pytest command those alone are run, else all are and the rest is left out.
+
+    Raises:
+        SandboxError: the sandbox is gone.
+    """
+    if command.runner == "pytest":
+        return _run_pytest(sandbox, command, timeout_s, only)
+    result = sandbox.execute(_with_environment(command.command, {}), timeout_s=timeout_s)
+    if command.runner == "unittest":
+        results, ran = unittest_output.parse(plain(result.output))
+        return _report(command, result, _of_files(results, only), _unittest_note(result, results, ran))
+    return _report(command, result, {}, "")
+
+
+def _run_pytest(sandbox: Sandbox, command: TestCommand, timeout_s: float, only: Sequence[str]) -> TestReport:
+    line = command.command
+    if only and is_plain_pytest(line):
+        line = " ".join([line, *(shlex.quote(f"./{path}") for path in only)])
+    result, content = _pytest(sandbox, line, timeout_s, ())
+    if result.exit_code == _USAGE_ERROR and content is None and not result.timed_out:
+        # Often the repository's own `addopts` name a plugin that is not here (coverage, xdist).
+        retried, found = _pytest(sandbox, line, timeout_s, ("-o", "addopts="))
+        if retried.exit_code != _USAGE_ERROR:
+            result, content = retried, found
+    if content is None:
+        note = "The tests ran out of time." if result.timed_out else "pytest left no results."
+        return _report(command, result, {}, note)
+    try:
+        results = junit.parse(content)
+    except junit.JunitError as error:
+        return _report(command, result, {}, f"pytest's results cannot be used: {error}.")
+    note = _pytest_note(result, results)
+    return _report(command, result, _of_files(results, only), note)
+
+
+def _pytest(sandbox: Sandbox, line: str, timeout_s: float, extra: Sequence[str]) -> tuple[CommandResult, bytes | None]:
+    path = f"/tmp/acrouter-{secrets.token_hex(16)}.xml"  # noqa: S108  (inside the sandbox)
+    options = [
+        "-p no:cacheprovider --color=no --maxfail=0 --continue-on-collection-errors",
+        f"--junitxml={path} -o junit_family=xunit1 -o junit_logging=no",
+        *(shlex.quote(word) for word in extra),
+    ]
+    result = sandbox.execute(_with_environment(line, {"PYTEST_ADDOPTS": " ".join(options)}), timeout_s=timeout_s)
+    content = sandbox.read_file(path, limit=_MAX_JUNIT)
+    return result, content
+
+
+def _with_environment(line: str, extra: Mapping[str, str]) -> str:
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in (_ENVIRONMENT | dict(extra)).items())
+    return f"export {exports}\n{line}"
+
+
+def _pytest_note(result: CommandResult, results: Mapping[str, TestStatus]) -> str:
+    bad = sum(status in ("failed", "error") for status in results.values())
+    good = sum(status == "passed" for status in results.values())
+    if result.timed_out:
+        return "The tests ran out of time."
+    if result.exit_code not in (0, 1, 2, 5):
+        return f"pytest ended with exit code {result.exit_code}."
+    if (result.exit_code == 0) != (bad == 0) and result.exit_code != 5:
+        return f"The exit code {result.exit_code} and {bad} failed tests in the results do not agree."
+    summaries = _SUMMARY.findall(plain(result.output))
+    if not summaries:  # `-qq`, or a reporter of the repository's own
+        return ""
+    counts = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", summaries[-1])}
+    said_bad = counts.get("failed", 0) + counts.get("error", 0)
+    said_good = counts.get("passed", 0) + counts.get("xpassed", 0)
+    # A test that passes and then fails in its teardown counts twice in the summary and once here.
+    if (said_bad == 0) != (bad == 0) or not good <= said_good <= good + bad:
+        return f"pytest's summary ({summaries[-1]}) and its results do not agree."
+    return ""
+
+
+def _unittest_note(result: CommandResult, results: Mapping[str, TestStatus], ran: int | None) -> str:
+    if result.timed_out:
+        return "The tests ran out of time."
+    if ran is None:
+        return "unittest did not come to its end."
+    bad = any(status in ("failed", "error") for status in results.values())
+    if result.exit_code == 0 and bad:
+        return f"The exit code {result.exit_code} and the results do not agree."
+    if len(results) > ran or (not result.truncated and len(results) < ran):
+        return f"unittest says that it ran {ran} tests; {len(results)} can be read."
+    return ""
+
+
+def _of_files(results: Mapping[str, TestStatus], only: Sequence[str]) -> dict[str, TestStatus]:
+    if not only:
+        return dict(results)
+    return {test: status for test, status in results.items() if file_of(test, only)}
+
+
+def file_of(test: str, files: Sequence[str]) -> str:
+    """Return which of `files` a test id belongs to, or an empty string."""
+    for path in files:
+        dotted = path.removesuffix(".py").replace("/", ".")
+        if test.split("::", 1)[0] == path or test == dotted or test.startswith((dotted + ".", dotted + "::")):
+            return path
+    return ""
+
+
+def _report(command: TestCommand, result: CommandResult, results: Mapping[str, TestStatus], note: str) -> TestReport:
+    return TestReport(
+        command=command.command,
+        results=dict(results),
+        exit_code=result.exit_code,
+        timed_out=result.timed_out,
+        duration_s=result.duration_s,
+        output_tail=plain(result.output)[-_TAIL:],
+        note=note,
+    )

@@ -1,0 +1,34 @@
+"""Reads the output of `python -m unittest -v` to results by test id."""
+
+import re
+
+from sandbox.types import TestStatus
+
+_START = re.compile(r"^([\w.]+) \(([\w.<>]+)\)", re.MULTILINE)
+_END = re.compile(r"^(?:={70}|-{70})$", re.MULTILINE)
+_WORD = re.compile(r"(?:^|\.\.\. ?)(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)\s*$", re.MULTILINE)
+_STATUS: dict[str, TestStatus] = {
+    "ok": "passed",
+    "FAIL": "failed",
+    "ERROR": "error",
+    "expected failure": "skipped",
+    "unexpected success": "failed",
+}
+_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+
+
+def parse(output: str) -> tuple[dict[str, TestStatus], int | None]:
+    """Return each test's status by its dotted id, and how many tests the runner says it ran (None: it did not end)."""
+    ran = _RAN.findall(output)
+    end = _END.search(output)
+    body = output[: end.start()] if end else output
+    starts = list(_START.finditer(body))
+    results: dict[str, TestStatus] = {}
+    for start, following in zip(starts, [*starts[1:], None], strict=True):
+        chunk = body[start.end() : following.start() if following else len(body)]
+        words = _WORD.findall(chunk)
+        if words:
+            name, where = start[1], start[2]
+            test = where if where.endswith(f".{name}") else f"{where}.{name}"
+            results[test] = _STATUS.get(words[-1], "skipped")
+    return results, int(ran[-1]) if ran else None

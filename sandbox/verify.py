@@ -1,0 +1,258 @@
+"""Verifies a patch by running the repository's own tests in fresh sandboxes, without it and with it."""
+
+import base64
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from sandbox import verdict
+from sandbox.comparison import compare, failing, passing, proving
+from sandbox.errors import PatchError, SandboxError
+from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
+from sandbox.patch_text import FileChange
+from sandbox.testing.discovery import is_plain_pytest
+from sandbox.testing.examples import extract, run_examples
+from sandbox.testing.run import run_tests
+from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
+
+_EXAMPLE_S = 20.0
+_PARSE_S = 30.0
+# Run inside the sandbox, whose Python is the one that matters: prints the files that it cannot parse.
+_PARSE = """
+import ast, json, sys
+bad = []
+for path in json.loads(sys.argv[1]):
+    try:
+        with open(path, "rb") as file:
+            ast.parse(file.read())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        bad.append(path)
+    except OSError:
+        pass
+print("PARSED" + json.dumps(bad))
+"""
+
+
+class Trees(Protocol):
+    """A repository's trees, made without a working tree on the host (`sandbox.checkout.Mirror`)."""
+
+    def archive(self, treeish: str, destination: Path) -> None:
+        """Write a tree as an uncompressed tar."""
+        ...
+
+    def tree_with_patch(self, base_sha: str, patch: str) -> str:
+        """Return the id of the tree that is `base_sha`'s with the patch.
+
+        Raises:
+            PatchError: the patch does not apply.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to verify, and with what."""
+
+    base_sha: str
+    patch: str
+    image: str
+    """A reference that the backend's `prepare` gave."""
+    labels: Mapping[str, str]
+    """As in SandboxSpec."""
+    test_command: TestCommand | None
+    """None: the repository has no tests."""
+    task_text: str = ""
+    """The issue's text, whose examples are run as evidence."""
+    before: TestReport | None = None
+    """The tests' results at `base_sha` in the same image, where they are known already."""
+    limits: Limits = field(default_factory=Limits)
+    rules: PatchRules = field(default_factory=PatchRules)
+    test_timeout_s: float = 600.0
+
+
+def verify(request: VerifyRequest, backend: Backend, trees: Trees) -> VerificationResult:
+    """Return what running the tests says about a patch.
+
+    A patch's tests are run on the old source as well, its source is run against the tests as they were, and results
+    that changed are run again, each in a sandbox of its own.
+
+    Raises:
+        SandboxError: a sandbox could not be started. What goes wrong inside one is part of the result.
+    """
+    if not request.patch.strip():
+        return verdict.empty()
+    report = inspect_patch(request.patch, request.rules)
+    if report.rejected:
+        return verdict.rejected(report.rejected)
+    try:
+        tree = trees.tree_with_patch(request.base_sha, request.patch)
+    except PatchError as error:
+        return verdict.rejected([f"The patch does not apply: {error}"])
+    with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
+        runs = _Runs(request, backend, trees, Path(folder))
+        facts = _collect(request, report, tree, runs)
+    return verdict.judge(facts)
+
+
+def run_baseline(request: VerifyRequest, backend: Backend, trees: Trees) -> TestReport | None:
+    """Return the tests' results without the patch, for `VerifyRequest.before` of later attempts."""
+    if request.test_command is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
+        return _Runs(request, backend, trees, Path(folder)).tests(request.base_sha, request.test_command)
+
+
+class _Runs:
+    """Runs things in fresh sandboxes over trees of one request."""
+
+    def __init__(self, request: VerifyRequest, backend: Backend, trees: Trees, folder: Path) -> None:
+        self._request = request
+        self._backend = backend
+        self._trees = trees
+        self._folder = folder
+        self._numbers = count()
+        self._archives: dict[str, Path] = {}
+
+    @contextmanager
+    def sandbox(self, tree: str) -> Iterator[Sandbox]:
+        if tree not in self._archives:
+            path = self._folder / f"{next(self._numbers)}.tar"
+            self._trees.archive(tree, path)
+            self._archives[tree] = path
+        spec = SandboxSpec(self._request.image, self._request.labels, self._request.limits)
+        sandbox = self._backend.open(spec)
+        try:
+            sandbox.put_tree(self._archives[tree])
+            yield sandbox
+        finally:
+            sandbox.close()
+
+    def tests(
+        self,
+        tree: str,
+        command: TestCommand,
+        only: Sequence[str] = (),
+        first: Callable[[Sandbox], None] | None = None,
+    ) -> TestReport:
+        with self.sandbox(tree) as sandbox:
+            if first:
+                first(sandbox)
+            try:
+                return run_tests(sandbox, command, timeout_s=self._request.test_timeout_s, only=only)
+            except SandboxError as error:  # the tests took their sandbox down
+                return TestReport(command.command, {}, 137, False, 0.0, str(error), f"The sandbox ended: {error}.")
+
+    def with_part(self, files: Sequence[FileChange]) -> str | None:
+        """Return the tree with a part of the patch, or None where that part does not stand by itself."""
+        try:
+            return self._trees.tree_with_patch(self._request.base_sha, subset(files))
+        except PatchError:
+            return None
+
+    def examples(self, tree: str) -> dict[str, bool]:
+        found = extract(self._request.task_text)
+        if not found:
+            return {}
+        with self.sandbox(tree) as sandbox:
+            try:
+                return run_examples(sandbox, found, timeout_s=_EXAMPLE_S)
+            except SandboxError:
+                return {}
+
+
+def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs) -> verdict.Facts:
+    facts = verdict.Facts(
+        report,
+        examples_before=runs.examples(request.base_sha),
+        examples_after=runs.examples(tree),
+        timeout_s=request.test_timeout_s,
+    )
+    command = request.test_command
+    if command is None:
+        with runs.sandbox(tree) as sandbox:
+            return replace(facts, unparsable=_unparsable(sandbox, report))
+    before = request.before or runs.tests(request.base_sha, command)
+    unparsable: list[Sequence[str] | None] = [None]
+
+    def parse(sandbox: Sandbox) -> None:
+        unparsable[0] = _unparsable(sandbox, report)
+
+    after = runs.tests(tree, command, first=parse)
+    unfixed = _unfixed(report, command, runs)
+    originals = _originals(report, command, runs)
+    facts = replace(facts, before=before, after=after, unfixed=unfixed, originals=originals, unparsable=unparsable[0])
+    return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
+
+
+def _unfixed(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:
+    """Run the patch's tests on the old source."""
+    modules = [change.path for change in report.test_files if change.kind != "deleted" and _is_module(change.path)]
+    if not report.source_files or not report.test_files or not (modules or command.runner == "exit_code"):
+        return None
+    tree = runs.with_part(report.test_files)
+    return None if tree is None else runs.tests(tree, command, modules)
+
+
+def _originals(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:
+    """Run the test files that the patch edits, as they were, on the new source."""
+    edited = [change.path for change in report.test_files if change.kind != "added"]
+    if not report.source_files or not edited:
+        return None
+    tree = runs.with_part(report.source_files)
+    # What is not a test module (conftest.py, data) may be of use to any test.
+    only = edited if all(_is_module(path) for path in edited) else ()
+    return None if tree is None else runs.tests(tree, command, only)
+
+
+def _flaky(facts: verdict.Facts, base: str, tree: str, command: TestCommand, runs: _Runs) -> frozenset[str]:
+    """Run what changed once more; return the tests that do not repeat themselves."""
+    before, after = facts.before, facts.after
+    if before is None or after is None or after.timed_out:
+        return frozenset()
+    changes = compare(before, after, [change.path for change in facts.patch.test_files])
+    flaky: set[str] = set()
+    if changes.pass_to_fail:
+        # All of them: a test that fails only after others is broken, and would pass by itself.
+        flaky |= set(changes.pass_to_fail) & passing(runs.tests(tree, command))
+    good = set(changes.fail_to_pass) | proving(before, facts.unfixed, after)
+    if good:
+        flaky |= good - passing(runs.tests(tree, command, _files(good, command)))
+    if changes.fail_to_pass:
+        # Fixed without the patch, too?
+        flaky |= set(changes.fail_to_pass) - failing(runs.tests(base, command, _files(changes.fail_to_pass, command)))
+    return frozenset(flaky)
+
+
+def _files(tests: Collection[str], command: TestCommand) -> Sequence[str]:
+    """Return the files of pytest's node ids, or nothing (all tests) where they cannot be run by themselves."""
+    files = {test.split("::", 1)[0] for test in tests}
+    plain = command.runner == "pytest" and is_plain_pytest(command.command)
+    return sorted(files) if plain and all(file.endswith(".py") for file in files) else ()
+
+
+def _is_module(path: str) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return name.endswith(".py") and "test" in name and name != "conftest.py"
+
+
+def _unparsable(sandbox: Sandbox, report: PatchReport) -> Sequence[str] | None:
+    paths = [change.path for change in report.files if change.path.endswith(".py") and change.kind != "deleted"]
+    if not paths:
+        return ()
+    names = base64.b64encode(json.dumps(paths).encode()).decode()
+    script = base64.b64encode(_PARSE.encode()).decode()
+    result = sandbox.execute(
+        f'python3 -I -c "$(printf %s {script} | base64 -d)" "$(printf %s {names} | base64 -d)"', timeout_s=_PARSE_S
+    )
+    line = next((line for line in result.output.splitlines() if line.startswith("PARSED")), None)
+    if line is None:
+        return None
+    try:
+        return [str(path) for path in json.loads(line.removeprefix("PARSED"))]
+    except ValueError:
+        return None

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Sets up a virtual environment in .venv from the lock file, and the system packages that are missing.
+#   scripts/setup.sh core   what `acrouter demo` needs
+#   scripts/setup.sh dev    what the tests need, too
+# Running it again does nothing when everything is there.
+set -eu
+cd "$(dirname "$0")/.."
+kind="${1:-core}"
+
+say() { printf '%s\n' "acrouter: $*" >&2; }
+
+# System packages come through apt: as root, or through sudo after saying so.
+apt_install() {
+    if ! command -v apt-get >/dev/null 2>&1; then
+        say "these packages are missing and there is no apt-get: $*. Install them and run this again."
+        exit 1
+    fi
+    if [ "$(id -u)" -eq 0 ]; then
+        as_root=""
+    elif command -v sudo >/dev/null 2>&1; then
+        say "installing $* with sudo apt-get"
+        as_root="sudo"
+    else
+        say "these packages are missing: $*. Install them as root (apt-get install $*) and run this again."
+        exit 1
+    fi
+    say "installing with apt: $*"
+    $as_root apt-get update -qq
+    # shellcheck disable=SC2086  # as_root is empty or one word
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+python="${PYTHON:-python3}"
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    say "Python 3.11 or newer is needed as '$python'. Set PYTHON to one: PYTHON=python3.12 make demo"
+    exit 1
+fi
+
+missing=""
+"$python" -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
+command -v git >/dev/null 2>&1 || missing="$missing git"
+# Without a Docker daemon the sandbox is bubblewrap's.
+if ! docker info >/dev/null 2>&1 && ! command -v bwrap >/dev/null 2>&1; then missing="$missing bubblewrap"; fi
+if [ "$kind" = dev ]; then
+    command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
+    ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+    command -v dockerd >/dev/null 2>&1 || missing="$missing docker.io"
+    command -v debootstrap >/dev/null 2>&1 || missing="$missing debootstrap"
+    command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
+    command -v iptables >/dev/null 2>&1 || missing="$missing iptables"
+    command -v npm >/dev/null 2>&1 || missing="$missing nodejs npm"
+fi
+# shellcheck disable=SC2086  # a list of package names
+[ -z "$missing" ] || apt_install $missing
+
+lock="requirements/core.txt"
+[ "$kind" = dev ] && lock="requirements/dev.txt"
+stamp=".venv/.acrouter-$kind"
+wanted="$(cat "$lock" pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)"
+if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+    say "installing the Python packages of $lock into .venv"
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    # uv installs the same locked files in a fraction of pip's time.
+    .venv/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.8'
+    .venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r "$lock"
+    .venv/bin/uv pip install -q --python .venv/bin/python --no-deps -e .
+    printf '%s' "$wanted" >"$stamp"
+fi

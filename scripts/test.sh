@@ -1,0 +1,34 @@
+#!/bin/sh
+# Runs the checks and all the tests. Services (Postgres, Redis, GitHub's doubles) are started by the tests themselves;
+# a Docker daemon is started here when none answers.
+set -eu
+cd "$(dirname "$0")/.."
+
+if ! docker info >/dev/null 2>&1; then
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "acrouter: the tests need a Docker daemon that this user may use; start one (sudo systemctl start docker)." >&2
+        exit 1
+    fi
+    echo "acrouter: starting dockerd" >&2
+    mkdir -p .cache
+    dockerd >.cache/dockerd.log 2>&1 &
+    tries=0
+    until docker info >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 60 ]; then
+            echo "acrouter: dockerd did not start; its log ends with:" >&2
+            tail -n 20 .cache/dockerd.log >&2
+            exit 1
+        fi
+        sleep 0.5
+    done
+fi
+
+if [ "$#" -eq 0 ]; then
+    .venv/bin/ruff check .
+    .venv/bin/ruff format --check .
+    .venv/bin/mypy
+    .venv/bin/lint-imports
+    set -- tests -n 3 --dist loadgroup
+fi
+exec .venv/bin/pytest "$@"

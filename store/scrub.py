@@ -1,0 +1,72 @@
+"""Takes secrets out of every text that leaves the process: comments, logs, trajectories."""
+
+import re
+import threading
+from collections import deque
+from typing import Any
+
+_MASK = "[secret removed]"
+# Shorter ones would take ordinary words out of texts.
+_SHORTEST = 8
+_TEMPORARY_KEPT = 500
+
+_PATTERNS = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)"
+    # GitHub's tokens; installation tokens of the newer kind hold a JWT and have ~520 characters.
+    r"|\bgh[oprsu]_[A-Za-z0-9_.\-]{16,}"
+    r"|\bgithub_pat_[A-Za-z0-9_]{20,}"
+    # JSON Web Tokens: two base64url objects and a signature.
+    r"|\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{4,}\.[A-Za-z0-9_\-]*"
+    # Keys of model providers, of Google and of AWS.
+    r"|\bsk-[A-Za-z0-9_\-]{16,}"
+    r"|\bAIza[A-Za-z0-9_\-]{30,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    # Credentials in a URL or a header.
+    r"|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"
+    r"|(?i:(?<=authorization: bearer )|(?<=authorization: token )|(?<=authorization: basic ))[^\s'\"]{8,}",
+    re.DOTALL,
+)
+
+_lock = threading.Lock()
+_registered: set[str] = set()
+_temporary: deque[str] = deque(maxlen=_TEMPORARY_KEPT)
+
+
+def register_secret(value: str | None, *, temporary: bool = False) -> None:
+    """Have `scrub` remove this exact text too, and each line of a text of several lines.
+
+    A `temporary` one (a token that dies within the hour) is forgotten when many newer ones have come.
+    """
+    if not value:
+        return
+    parts = [part.strip() for part in (value, *value.splitlines()) if len(part.strip()) >= _SHORTEST]
+    with _lock:
+        if temporary:
+            _temporary.extend(part for part in parts if part not in _temporary)
+        else:
+            _registered.update(part for part in parts if not part.startswith("-----"))
+
+
+def scrub(text: str) -> str:
+    """Return `text` with registered secrets and all that looks like a token or a key replaced."""
+    with _lock:
+        known = sorted({*_registered, *_temporary}, key=len, reverse=True)
+    for secret in known:
+        text = text.replace(secret, _MASK)
+    return _PATTERNS.sub(_MASK, text)
+
+
+def scrub_json(value: Any) -> Any:
+    """Return nested dictionaries, lists and texts with every text scrubbed, keys too, and without NUL.
+
+    Postgres keeps no NUL in its JSON.
+    """
+    if isinstance(value, str):
+        return scrub(value.replace("\x00", ""))
+    if isinstance(value, bytes):
+        return scrub_json(value.decode("utf-8", "replace"))
+    if isinstance(value, dict):
+        return {scrub_json(key): scrub_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [scrub_json(item) for item in value]
+    return value

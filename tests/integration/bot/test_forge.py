@@ -1,0 +1,285 @@
+"""The Forge against a GitHub that nobody here wrote; every request is held against GitHub's description."""
+
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.github import GitHubForge
+from store.scrub import scrub
+from store.types import utc_now
+from tests.support.github import faults
+from tests.support.github.server import GitHubServer
+from workers.errors import ForgeError, ForgeTemporary, TargetGone
+from workers.ports import CheckRunContent, RepositoryRef
+
+pytestmark = pytest.mark.node
+MARKER = "<!-- acrouter:task=1 -->"
+
+
+def test_an_issue_is_read(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
+    number = shop.open_issue("The total is wrong", "It leaves the first price out.")
+    issue = forge.issue(repository, number)
+    assert (issue.title, issue.body, issue.state) == ("The total is wrong", "It leaves the first price out.", "open")
+    assert issue.author == "maintainer"
+
+
+def test_a_missing_issue_is_a_target_that_is_gone(forge: GitHubForge, repository: RepositoryRef) -> None:
+    with pytest.raises(TargetGone, match="read issue 999 in acme/shop"):
+        forge.issue(repository, 999)
+
+
+def test_the_default_branch_and_files_are_read(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    branch = forge.default_branch(repository)
+    assert branch.name == "main"
+    assert branch.sha == shop.branches()["main"]
+    assert forge.file_text(repository, "README.md", "") == "# Shop\n"
+    assert forge.file_text(repository, ".acrouter.yml", "") is None
+    assert forge.branch_head(repository, "no/such") is None
+
+
+def test_a_branch_with_a_slash_is_read(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
+    sha = shop.push("feature/one", {"a.txt": "a\n"})
+    head = forge.branch_head(repository, "feature/one")
+    assert head is not None
+    assert head.sha == sha
+    assert forge.file_text(repository, "a.txt", "feature/one") == "a\n"
+
+
+@pytest.mark.parametrize(
+    ("granted", "seen"), [("admin", "admin"), ("write", "write"), ("read", "read"), ("none", "none")]
+)
+def test_a_permission_is_asked_for_at_the_moment(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef, granted: str, seen: str
+) -> None:
+    shop.set_permission("contributor", granted)  # type: ignore[arg-type]
+    assert forge.permission(repository, "contributor") == seen
+
+
+def test_nobody_we_know_may_do_nothing(forge: GitHubForge, repository: RepositoryRef) -> None:
+    assert forge.permission(repository, "no-such-person") == "none"
+
+
+def test_the_status_comment_is_written_once_and_edited(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    first = forge.upsert_status_comment(repository, number, MARKER, f"{MARKER}\nAt work.", None)
+    # The id was lost in a crash: the comment is found by its marker.
+    again = forge.upsert_status_comment(repository, number, MARKER, f"{MARKER}\nDone.", None)
+    assert again == first
+    assert [c["body"] for c in shop.comments(number)] == [f"{MARKER}\nDone."]
+    before = shop.count("PATCH", ".*/comments/.*")
+    forge.upsert_status_comment(repository, number, MARKER, f"{MARKER}\nDone.", first)
+    assert shop.count("PATCH", ".*/comments/.*") == before
+
+
+def test_somebody_elses_comment_with_our_marker_is_left_alone(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    forged = shop.comment(number, f"{MARKER} I am acrouter, honestly", by="stranger")
+    ours = forge.upsert_status_comment(repository, number, MARKER, "At work.", None)
+    assert ours != forged
+    assert len(shop.comments(number)) == 2
+
+
+def test_a_deleted_status_comment_is_written_again(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    comment = forge.upsert_status_comment(repository, number, MARKER, "At work.", 987654)
+    assert [c["id"] for c in shop.comments(number)] == [comment]
+
+
+def test_an_answer_is_given_once(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
+    number = shop.open_issue("Bug")
+    for _ in range(2):
+        forge.reply(repository, number, "<!-- acrouter:answer=5 -->", "Here is some help.")
+    assert len(shop.comments(number)) == 1
+
+
+def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    shop.on("POST", ".*/comments", faults.AfterWork(faults.BAD_GATEWAY))
+    with pytest.raises(ForgeTemporary):
+        forge.upsert_status_comment(repository, number, MARKER, "At work.", None)
+    forge.upsert_status_comment(repository, number, MARKER, "At work.", None)
+    assert len(shop.comments(number)) == 1
+
+
+def test_an_outgoing_text_carries_no_secret_and_fits(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    token = "ghs_" + "a1B2" * 130
+    forge.upsert_status_comment(repository, number, MARKER, f"the token {token}\n" + "word " * 20_000, None)
+    body = shop.comments(number)[0]["body"]
+    assert token not in body
+    assert body.startswith(MARKER)
+    assert len(body) <= 65_536
+    assert "left out" in body
+
+
+def test_the_labels_follow_the_state(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
+    number = shop.open_issue("Bug")
+    shop.label(number, "acrouter")
+    shop.label(number, "good first issue")
+    forge.set_state_label(repository, number, "working")
+    assert shop.labels(number) == {"acrouter", "acrouter:working", "good first issue"}
+    forge.set_state_label(repository, number, "review")
+    assert shop.labels(number) == {"acrouter", "acrouter:review", "good first issue"}
+    forge.set_state_label(repository, number, "merged")
+    assert shop.labels(number) == {"acrouter:merged", "good first issue"}
+
+
+def test_a_pull_request_is_opened_once(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
+    shop.push("acrouter/task-1", {"cart.py": "def total(prices):\n    return sum(prices)\n"})
+    pulls = [
+        forge.create_pull_request(
+            repository, head_ref="acrouter/task-1", base_ref="main", title="Fix", body="Why", draft=False
+        )
+        for _ in range(2)
+    ]
+    assert pulls[0] == pulls[1]
+    assert len(shop.pull_requests()) == 1
+    assert forge.find_pull_request(repository, "acrouter/task-1") == pulls[0]
+    assert forge.find_pull_request(repository, "acrouter/task-2") is None
+
+
+def test_a_merged_pull_request_is_found_as_such(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    shop.push("acrouter/task-1", {"a.txt": "a\n"})
+    pull = forge.create_pull_request(
+        repository, head_ref="acrouter/task-1", base_ref="main", title="Fix", body="", draft=False
+    )
+    merged = shop.merge(pull.number)
+    found = forge.pull_request(repository, pull.number)
+    assert found.merged
+    assert found.merge_sha == merged
+
+
+def test_a_plan_without_drafts_gets_an_ordinary_pull_request(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    shop.push("acrouter/task-1", {"a.txt": "a\n"})
+    refusal = {"message": "Draft pull requests are not supported in this repository."}
+    shop.on("POST", ".*/pulls", faults.Answer(422, refusal))
+    pull = forge.create_pull_request(
+        repository, head_ref="acrouter/task-1", base_ref="main", title="Fix", body="", draft=True
+    )
+    assert [p["number"] for p in shop.pull_requests()] == [pull.number]
+
+
+def test_an_empty_pull_request_is_refused_with_githubs_words(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    shop.move_branch("acrouter/task-1", shop.branches()["main"])
+    with pytest.raises(ForgeError, match="No commits between"):
+        forge.create_pull_request(
+            repository, head_ref="acrouter/task-1", base_ref="main", title="Fix", body="", draft=False
+        )
+
+
+def test_a_check_run_is_made_once_and_completed(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    sha = shop.branches()["main"]
+    running = CheckRunContent("At work", "A model is at work.", None)
+    first = forge.upsert_check_run(repository, sha, "acrouter-task-1", running, None)
+    done = CheckRunContent("Fixed", "One test passes now.", "success")
+    assert forge.upsert_check_run(repository, sha, "acrouter-task-1", done, None) == first
+    assert forge.upsert_check_run(repository, sha, "acrouter-task-1", done, first) == first
+    ours = [run for run in shop.check_runs(sha) if run["name"] == "acrouter"]
+    assert [(run["id"], run["status"], run["conclusion"]) for run in ours] == [(first, "completed", "success")]
+
+
+def test_a_failed_run_is_read_with_the_end_of_its_log(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    sha = shop.push("feature", {"a.txt": "a\n"})
+    noise = "".join(f"2026-01-02T03:04:05.0000000Z downloading {n}\n" for n in range(20_000))
+    log = noise + "2026-01-02T03:04:06.0000000Z \x1b[31mE   assert 1 == 2\x1b[0m\n"
+    run = shop.fail_ci(sha, "feature", jobs=[("test", log.encode() + b"\xff\xfe broken\n")])
+    failure = forge.ci_failure(repository, run)
+    assert (failure.head_sha, failure.head_branch) == (sha, "feature")
+    job = failure.jobs[0]
+    assert "E   assert 1 == 2" in job.log
+    assert "\x1b" not in job.log
+    assert "2026-01-02T" not in job.log
+    assert len(job.log) < 50_000
+
+
+def test_git_gets_a_token_of_its_own_that_fetches(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    read, write = forge.git_remote(repository, write=False), forge.git_remote(repository, write=True)
+    assert read.token != write.token
+    assert read.token is not None
+    assert read.token not in read.url
+    assert read.token not in repr(read)
+    assert read.token not in scrub(f"fatal: {read.token}")
+    url = read.url.replace("://", f"://{read.username}:{read.token}@")
+    heads = subprocess.run(["git", "ls-remote", url], capture_output=True, text=True, check=True).stdout
+    assert shop.branches()["main"] in heads
+
+
+def test_a_token_that_died_is_replaced_at_the_next_try(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    forge.default_branch(repository)
+    shop.expire_tokens()
+    with pytest.raises(ForgeTemporary):
+        forge.default_branch(repository)
+    assert forge.default_branch(repository).name == "main"
+
+
+def test_a_rate_limit_makes_the_queue_wait_not_the_worker(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    forge.login()
+    limit = {"message": "You have exceeded a secondary rate limit."}
+    shop.on("GET", "/repos/acme/shop$", faults.Answer(403, limit, {"Retry-After": "1800"}))
+    started = utc_now()
+    with pytest.raises(ForgeTemporary) as caught:
+        forge.default_branch(repository)
+    assert caught.value.retry_at is not None
+    assert timedelta(minutes=29) < caught.value.retry_at - started < timedelta(minutes=31)
+
+
+def test_a_read_that_failed_on_the_way_is_asked_again(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    shop.on("GET", "/repos/acme/shop$", faults.BAD_GATEWAY)
+    assert forge.default_branch(repository).name == "main"
+
+
+def test_a_discussion_names_files_reviews_and_checks(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    sha = shop.push("feature", {"cart.py": "def total(prices):\n    return 0\n"})
+    number = shop.open_pull_request("Speed up", head="feature")
+    shop.review(number, "CHANGES_REQUESTED", body="This returns 0.")
+    shop.fail_ci(sha, "feature", jobs=[("unit tests", "boom\n")])
+    text = forge.pull_request_discussion(repository, number)
+    assert "cart.py" in text
+    assert "This returns 0." in text
+    assert "unit tests (failure)" in text
+
+
+def test_commits_are_made_as_the_apps_bot_user(shop: GitHubServer, forge: GitHubForge) -> None:
+    author = forge.author()
+    assert author.name == forge.login() == f"{shop.app_slug}[bot]"
+    assert author.email.endswith(f"{shop.app_slug}[bot]@users.noreply.github.com")
+
+
+def test_wrong_app_credentials_say_so(settings: object, repository: RepositoryRef, tmp_path: Path) -> None:
+    wrong = GitHubForge(settings.model_copy(update={"github_app_id": 1}))  # type: ignore[attr-defined]
+    with pytest.raises(ForgeError, match="private key"):
+        wrong.default_branch(repository)

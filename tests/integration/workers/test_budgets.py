@@ -1,0 +1,97 @@
+"""Money is reserved before a call and settled after it, and no cap is passed, however many ask at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlmodel import select
+
+from sandbox.errors import BudgetExceeded
+from store.database import Database
+from store.states import LedgerKind
+from store.tables import Ledger
+from tests.support.rows import add_attempt, add_task, settings
+from workers import budgets
+
+
+@pytest.fixture
+def task_id(database: Database) -> int:
+    return add_task(database)
+
+
+@pytest.fixture
+def attempt_id(database: Database, task_id: int) -> int:
+    return add_attempt(database, task_id)
+
+
+def reserve(database: Database, task_id: int, attempt_id: int, usd: float, **caps: float) -> str:
+    return budgets.reserve(database, settings(**caps), task_id=task_id, attempt_id=attempt_id, model="small", usd=usd)
+
+
+def spent(database: Database, task_id: int) -> float:
+    with database.session() as session:
+        return budgets.to_usd(budgets.spent_micros(session, task_id=task_id))
+
+
+def test_a_reservation_counts_until_it_is_settled_with_the_real_cost(
+    database: Database, task_id: int, attempt_id: int
+) -> None:
+    reservation = reserve(database, task_id, attempt_id, 0.50)
+    assert spent(database, task_id) == 0.50
+    budgets.settle(database, reservation, 0.02)
+    assert spent(database, task_id) == 0.02
+
+
+def test_settling_twice_counts_once(database: Database, task_id: int, attempt_id: int) -> None:
+    reservation = reserve(database, task_id, attempt_id, 0.50)
+    budgets.settle(database, reservation, 0.02)
+    budgets.settle(database, reservation, 0.40)
+    assert spent(database, task_id) == 0.02
+
+
+def test_the_tasks_budget_holds(database: Database, task_id: int, attempt_id: int) -> None:
+    budgets.settle(database, reserve(database, task_id, attempt_id, 1.5), 1.5)
+    with pytest.raises(BudgetExceeded, match=r"budget of \$2.00.*\$1.5000 is used"):
+        reserve(database, task_id, attempt_id, 0.51)
+    reserve(database, task_id, attempt_id, 0.5)
+
+
+def test_the_days_cap_holds_across_tasks_and_names_its_setting(
+    database: Database, task_id: int, attempt_id: int
+) -> None:
+    other = add_task(database, target="42/issues/2", target_number=2)
+    reserve(database, other, add_attempt(database, other), 0.9, day_budget_usd=1.0)
+    with pytest.raises(BudgetExceeded, match=r"a day is used up.*ACROUTER_DAY_BUDGET_USD"):
+        reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+
+
+def test_what_a_dead_worker_reserved_counts_as_spent(database: Database, task_id: int, attempt_id: int) -> None:
+    reserve(database, task_id, attempt_id, 0.25)
+    settled = reserve(database, task_id, attempt_id, 0.25)
+    budgets.settle(database, settled, 0.01)
+    with database.session() as session:
+        assert budgets.assume_open(session, task_id) == 1
+    with database.session() as session:
+        assert budgets.assume_open(session, task_id) == 0
+        kinds = [row.kind for row in session.exec(select(Ledger)).all()]
+    assert sorted(kinds) == [LedgerKind.ASSUMED, LedgerKind.RESERVED, LedgerKind.RESERVED, LedgerKind.SETTLED]
+    assert spent(database, task_id) == 0.26
+
+
+def test_fifty_calls_at_once_cannot_pass_a_cap_together(database: Database, task_id: int, attempt_id: int) -> None:
+    def ask(_number: int) -> bool:
+        try:
+            reserve(database, task_id, attempt_id, 0.1, day_budget_usd=1.0)
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(25) as pool:
+        granted = sum(pool.map(ask, range(50)))
+    assert granted == 10
+    assert spent(database, task_id) == 1.0
+
+
+def test_amounts_are_rounded_up_to_the_micro_dollar() -> None:
+    assert budgets.to_micros(0.0000001) == 1
+    assert budgets.to_micros(0.1) == 100_000
+    assert budgets.to_micros(0) == 0

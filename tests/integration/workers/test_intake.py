@@ -1,0 +1,90 @@
+"""One open task a target, one task a delivery, and a circuit breaker."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlmodel import select
+
+from store.database import Database
+from store.states import TaskState
+from store.tables import History, Task
+from tests.support.rows import QueueOfNames, add_attempt, add_repository, add_task, new_task, settings
+from workers import budgets
+from workers.control import request_stop
+from workers.intake import Joined, Refused, Started, start_task
+
+
+@pytest.fixture
+def queue(database: Database) -> QueueOfNames:
+    add_repository(database)
+    return QueueOfNames()
+
+
+def end(database: Database, task_id: int) -> None:
+    with database.session() as session:
+        session.add(session.get_one(Task, task_id).sqlmodel_update({"state": TaskState.NO_FIX}))
+
+
+def test_a_started_task_is_queued_told_and_woken(database: Database, queue: QueueOfNames) -> None:
+    started = start_task(database, queue, new_task(), settings())
+    assert isinstance(started, Started)
+    assert queue.tasks == [started.task_id]
+    with database.session() as session:
+        assert session.get_one(Task, started.task_id).state is TaskState.QUEUED
+        assert [row.message for row in session.exec(select(History))] == ["Asked for by maintainer with the label."]
+
+
+def test_a_second_trigger_on_the_same_target_joins(database: Database, queue: QueueOfNames) -> None:
+    first = start_task(database, queue, new_task(), settings())
+    assert isinstance(first, Started)
+    assert start_task(database, queue, new_task(), settings()) == Joined(first.task_id)
+    assert isinstance(start_task(database, queue, new_task(2), settings()), Started)
+
+
+def test_triggers_at_the_same_moment_start_one_task(database: Database, queue: QueueOfNames) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _n: start_task(database, queue, new_task(), settings()), range(8)))
+    assert sum(isinstance(answer, Started) for answer in answers) == 1
+    assert sum(isinstance(answer, Joined) for answer in answers) == 7
+
+
+def test_the_same_delivery_starts_one_task_even_after_its_end(database: Database, queue: QueueOfNames) -> None:
+    first = start_task(database, queue, new_task(delivery_guid="g"), settings())
+    assert isinstance(first, Started)
+    end(database, first.task_id)
+    assert start_task(database, queue, new_task(delivery_guid="g"), settings()) == first
+
+
+def test_the_circuit_breaker_opens_after_too_many_tasks_on_one_target(database: Database, queue: QueueOfNames) -> None:
+    for _ in range(2):
+        started = start_task(database, queue, new_task(), settings(max_tasks_per_target=2))
+        assert isinstance(started, Started)
+        end(database, started.task_id)
+    refused = start_task(database, queue, new_task(), settings(max_tasks_per_target=2))
+    assert isinstance(refused, Refused)
+    assert "ACROUTER_MAX_TASKS_PER_TARGET" in refused.reason
+
+
+def test_nothing_starts_when_the_days_budget_is_used_up(database: Database, queue: QueueOfNames) -> None:
+    other = add_task(database, target="42/issues/9")
+    caps = settings(day_budget_usd=0.5)
+    budgets.reserve(database, caps, task_id=other, attempt_id=add_attempt(database, other), model="small", usd=0.5)
+    refused = start_task(database, queue, new_task(), caps)
+    assert isinstance(refused, Refused)
+    assert "ACROUTER_DAY_BUDGET_USD" in refused.reason
+
+
+def test_the_operators_task_budget_bounds_what_a_person_asks_for(database: Database, queue: QueueOfNames) -> None:
+    started = start_task(database, queue, new_task(budget_usd=100.0), settings(task_budget_usd=1.0))
+    assert isinstance(started, Started)
+    with database.session() as session:
+        assert session.get_one(Task, started.task_id).budget_usd == 1.0
+
+
+def test_a_waiting_task_stops_at_once(database: Database, queue: QueueOfNames) -> None:
+    started = start_task(database, queue, new_task(), settings())
+    assert isinstance(started, Started)
+    stopped = request_stop(database, queue, 42, 1, "maintainer")
+    assert stopped is not None
+    assert stopped.state is TaskState.STOPPED
+    assert request_stop(database, queue, 42, 1, "maintainer") is None

@@ -1,0 +1,69 @@
+"""One worker a task: the second one finds it taken, and a worker that lost its lease can write nothing."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from store.database import Database
+from store.states import TaskState
+from store.tables import Task
+from store.types import utc_now
+from tests.support.rows import add_task
+from workers import leases
+from workers.errors import LeaseLost
+
+
+def change(database: Database, task_id: int, **values: object) -> None:
+    with database.session() as session:
+        session.add(session.get_one(Task, task_id).sqlmodel_update(values))
+
+
+def test_only_one_of_many_workers_takes_a_task(database: Database) -> None:
+    task_id = add_task(database)
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(lambda n: leases.take(database, task_id, f"worker-{n}", 60), range(8)))
+    assert sum(lease is not None for lease in taken) == 1
+
+
+def test_a_lease_is_free_again_when_its_holder_is_done(database: Database) -> None:
+    task_id = add_task(database)
+    lease = leases.take(database, task_id, "first", 60)
+    assert lease is not None
+    with lease:
+        assert leases.take(database, task_id, "second", 60) is None
+    assert leases.take(database, task_id, "second", 60) is not None
+
+
+def test_the_heartbeat_keeps_a_lease_longer_than_its_length(database: Database) -> None:
+    task_id = add_task(database)
+    lease = leases.take(database, task_id, "first", 0.6)
+    assert lease is not None
+    with lease:
+        time.sleep(1.5)
+        assert leases.take(database, task_id, "second", 60) is None
+        assert not lease.lost
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None:
+    task_id = add_task(database)
+    lease = leases.take(database, task_id, "first", 60)
+    assert lease is not None
+    change(database, task_id, lease_owner="second")
+    with pytest.raises(LeaseLost, match="taken over by second"), lease.transaction() as (_session, task):
+        task.title = "written by a ghost"
+    with database.session() as session:
+        assert session.get_one(Task, task_id).title == ""
+    assert lease.lost
+
+
+def test_a_task_that_must_wait_is_not_taken_before_its_time(database: Database) -> None:
+    task_id = add_task(database, not_before=utc_now() + timedelta(hours=1))
+    assert leases.take(database, task_id, "first", 60) is None
+    change(database, task_id, not_before=utc_now() - timedelta(seconds=1))
+    assert leases.take(database, task_id, "first", 60) is not None
+
+
+def test_a_task_that_ended_is_not_taken(database: Database) -> None:
+    assert leases.take(database, add_task(database, state=TaskState.STOPPED), "first", 60) is None

@@ -1,0 +1,58 @@
+"""A sandbox that isolates nothing: a folder and plain processes, for unit tests with commands of their own only."""
+
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+from sandbox.types import WORKSPACE, CommandResult
+
+
+class LocalSandbox:
+    """Fulfils `sandbox.types.Sandbox`. The paths of a real one are replaced in commands by folders below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace = root / "workspace"
+        self.tmp = root / "tmp"
+        self.workspace.mkdir(parents=True)
+        self.tmp.mkdir()
+        self.commands: list[str] = []
+        self.closed = False
+
+    def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
+        if not trusted:
+            self.commands.append(command)
+        started = time.monotonic()
+        try:
+            done = subprocess.run(
+                ["bash", "-c", self._localised(command)],
+                cwd=self.workspace,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired as error:
+            output = (error.output or b"").decode("utf-8", "replace")
+            return CommandResult(output, -1, True, time.monotonic() - started)
+        return CommandResult(done.stdout.decode("utf-8", "replace"), done.returncode, False, time.monotonic() - started)
+
+    def put_tree(self, archive: Path) -> None:
+        with tarfile.open(archive) as tar:
+            tar.extractall(self.workspace, filter="data")
+
+    def put_file(self, path: str, content: bytes) -> None:
+        target = self.workspace / self._localised(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+    def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
+        target = self.workspace / self._localised(path)
+        return target.read_bytes()[:limit] if target.is_file() and not target.is_symlink() else None
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _localised(self, text: str) -> str:
+        # The workspace last: pytest's own folders are below /tmp.
+        return text.replace("/tmp/", "\0/").replace(WORKSPACE, str(self.workspace)).replace("\0", str(self.tmp))

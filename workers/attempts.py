@@ -1,0 +1,272 @@
+"""One model's work on one task, from the empty sandbox to the verdict, each step kept in the database."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from sqlmodel import select
+
+from routing import RoutingDecision
+from routing.pool import resolve_key
+from routing.records import decision_columns
+from sandbox.agent import Step, run_agent
+from sandbox.types import (
+    AgentLimits,
+    AgentRun,
+    AgentTask,
+    Limits,
+    ModelEndpoint,
+    SandboxSpec,
+    TestReport,
+    VerificationResult,
+)
+from sandbox.verify import VerifyRequest, verify
+from store.scrub import scrub, scrub_json
+from store.settings import Settings
+from store.states import AttemptState, TaskState
+from store.tables import Attempt, Decision, Verification
+from store.types import utc_now
+from workers.context import Work
+from workers.history import record
+from workers.reports import try_report
+from workers.run import AttemptMeter, Run
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Attempted:
+    """An attempt with its verdict; `result` is None where there was nothing to verify."""
+
+    attempt: Attempt
+    result: VerificationResult | None
+
+    @property
+    def verified(self) -> bool:
+        return self.result is not None and self.result.verdict == "verified"
+
+    @property
+    def publishable(self) -> bool:
+        """Nothing broke, there is a change, and it may be applied."""
+        return self.result is not None and self.result.verdict in ("verified", "unverified")
+
+    @property
+    def judged(self) -> bool:
+        """The model had its chance: what came of it says something about the model."""
+        return self.attempt.state is AttemptState.VERIFIED
+
+
+def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestReport | None) -> Attempted:
+    """Let the decision's first model work, verify its patch, and return both.
+
+    Raises:
+        StoppedByPerson, HandBack, LeaseLost: the work may not go on; what was paid for is kept.
+    """
+    attempt = _begin(run, decision)
+    try_report(run.runtime, run.task_id)
+    agent_run = _work(run, work, attempt)
+    _finish(run, attempt, agent_run)
+    run.check()
+    if agent_run.exit_status == "ModelError":
+        run.note(f"{decision.chosen} could not be used: {agent_run.error}")
+        return Attempted(attempt, None)
+    return verify_attempt(run, work, attempt, before)
+
+
+def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | None) -> Attempted:
+    """Judge a finished attempt's patch by the repository's own tests, before and after."""
+    run.advance(
+        TaskState.VERIFYING,
+        f"Attempt {attempt.number}: running the tests.",
+        attempt=attempt.number,
+        model=attempt.model,
+    )
+    settings = run.runtime.settings
+    result = verify(
+        VerifyRequest(
+            base_sha=work.source.base_sha,
+            patch=attempt.patch,
+            image=work.image,
+            test_command=work.test_command,
+            task_text=work.source.text,
+            rules=work.rules,
+            limits=sandbox_limits(settings),
+            labels=labels(run),
+            test_timeout_s=settings.test_timeout_s,
+            before=before,
+        ),
+        run.runtime.backend,
+        work.source.mirror,
+    )
+    _judge(run, attempt, result)
+    return Attempted(attempt, result)
+
+
+def sandbox_limits(settings: Settings) -> Limits:
+    return Limits(
+        memory_mb=settings.sandbox_memory_mb,
+        cpus=settings.sandbox_cpus,
+        pids=settings.sandbox_pids,
+        disk_mb=settings.sandbox_disk_mb,
+    )
+
+
+def labels(run: Run) -> dict[str, str]:
+    """Return the labels by which a sandbox of this task is found again."""
+    return {"task": str(run.task_id), "owner": run.runtime.name}
+
+
+def _begin(run: Run, decision: RoutingDecision) -> Attempt:
+    """Keep the decision, with all that is needed to judge it later, and begin what it decided."""
+    with run.lease.transaction() as (session, task):
+        assert task.id is not None
+        row = Decision(task_id=task.id, **decision_columns(decision))
+        session.add(row)
+        session.flush()
+        assert row.id is not None
+        numbers = session.exec(select(Attempt.number).where(Attempt.task_id == task.id)).all()
+        attempt = Attempt(
+            task_id=task.id, decision_id=row.id, number=max(numbers, default=0) + 1, model=decision.chosen
+        )
+        session.add(attempt)
+        record(
+            session,
+            task,
+            TaskState.ATTEMPTING,
+            f"Attempt {attempt.number}: {decision.chosen} is working.",
+            attempt=attempt.number,
+            model=decision.chosen,
+            propensity=decision.propensity,
+            reasons=list(decision.reasons),
+        )
+        session.flush()
+    return attempt
+
+
+def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
+    settings = run.runtime.settings
+    assert attempt.id is not None
+    sandbox = run.runtime.backend.open(SandboxSpec(work.image, labels(run), sandbox_limits(settings)))
+    try:
+        sandbox.put_tree(work.archive)
+        return run_agent(
+            AgentTask(
+                title=work.source.title,
+                text=work.source.text,
+                hint=work.hint,
+                test_command=work.test_command.command if work.test_command else "",
+            ),
+            endpoint(run, attempt.model),
+            sandbox,
+            AttemptMeter(run, attempt.id, attempt.model),
+            AgentLimits(
+                steps=settings.step_limit,
+                cost_usd=run.task().budget_usd,
+                wall_s=settings.attempt_timeout_s,
+                command_s=settings.command_timeout_s,
+            ),
+            on_step=lambda step: _keep_step(run, attempt, step),
+        )
+    finally:
+        sandbox.close()
+
+
+def endpoint(run: Run, model: str) -> ModelEndpoint:
+    """Return how to call a model, with its key read at this moment."""
+    spec = run.runtime.pool.get(model)
+    return ModelEndpoint(
+        name=spec.name,
+        litellm_id=spec.litellm_id,
+        input_usd_per_mtok=spec.input_usd_per_mtok,
+        output_usd_per_mtok=spec.output_usd_per_mtok,
+        cached_input_usd_per_mtok=spec.cached_input_usd_per_mtok,
+        api_base=spec.api_base,
+        api_key=resolve_key(spec),
+        context_tokens=spec.context_tokens,
+        max_output_tokens=spec.max_output_tokens,
+        timeout_s=run.runtime.settings.model_timeout_s,
+        extra=spec.extra,
+    )
+
+
+def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
+    """Keep the trajectory after each step: a killed worker loses nothing that was paid for."""
+    with run.lease.transaction() as (session, _task):
+        row = session.get_one(Attempt, attempt.id)
+        row.steps = step.number
+        row.cost_usd = step.cost_usd
+        row.trajectory = _clean(step.trajectory())
+        session.add(row)
+
+
+def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
+    unusable = agent_run.exit_status == "ModelError"
+    with run.lease.transaction() as (session, _task):
+        attempt.sqlmodel_update(
+            {
+                "state": AttemptState.FAILED if unusable else AttemptState.FINISHED,
+                "exit_status": agent_run.exit_status,
+                "error": scrub(agent_run.error),
+                "steps": agent_run.steps,
+                "tokens_in": agent_run.tokens_in,
+                "tokens_out": agent_run.tokens_out,
+                "cost_usd": agent_run.cost_usd,
+                "patch": agent_run.patch,
+                "trajectory": _clean(agent_run.trajectory),
+                "finished_at": utc_now(),
+            }
+        )
+        merged = session.merge(attempt)
+        session.flush()
+        session.refresh(merged)
+    _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
+
+
+def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:
+    with run.lease.transaction() as (session, _task):
+        attempt.state = AttemptState.VERIFIED
+        attempt.score = result.score
+        session.merge(attempt)
+        assert attempt.id is not None
+        session.add(
+            Verification(
+                attempt_id=attempt.id,
+                score=result.score,
+                verdict=result.verdict,
+                summary=scrub(result.summary),
+                signals=[
+                    {"name": s.name, "value": s.value, "weight": s.weight, "evidence": scrub(s.evidence)}
+                    for s in result.signals
+                ],
+                tests=_tests(result),
+            )
+        )
+
+
+def _tests(result: VerificationResult) -> dict[str, Any]:
+    def counts(report: TestReport | None) -> dict[str, Any] | None:
+        if report is None:
+            return None
+        return {
+            "passed": report.passed,
+            "failed": report.failed,
+            "exit_code": report.exit_code,
+            "timed_out": report.timed_out,
+            "duration_s": round(report.duration_s, 3),
+            "output_tail": scrub(report.output_tail),
+        }
+
+    report = result.after or result.before
+    return {
+        "command": report.command if report else "",
+        "before": counts(result.before),
+        "after": counts(result.after),
+        "fail_to_pass": list(result.fail_to_pass),
+        "pass_to_fail": list(result.pass_to_fail),
+    }
+
+
+def _clean(trajectory: Any) -> dict[str, Any]:
+    """Postgres' jsonb takes no NUL, and no secret may stay."""
+    cleaned: dict[str, Any] = scrub_json(trajectory)
+    return cleaned

@@ -1,0 +1,84 @@
+"""The Celery application: thin tasks that take plain ids, on Redis.
+
+Celery carries wake-ups only. A message that is lost, doubled or late harms nothing: leases keep two workers apart and
+the reconciler wakes what was forgotten. So nothing is kept in a result backend.
+"""
+
+from collections.abc import Callable
+
+from celery import Celery
+from celery.signals import worker_shutting_down
+
+from workers.jobs import WorkerJobs
+
+WAKE_QUEUE = "acrouter"
+_current: list[WorkerJobs] = []
+
+
+def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
+    """Return the application for a broker."""
+    app = Celery("acrouter", broker=redis_url)
+    app.conf.update(
+        task_default_queue=WAKE_QUEUE,
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={"socket_timeout": 10, "socket_connect_timeout": 10},
+        beat_schedule={
+            "reconcile": {
+                "task": "acrouter.reconcile",
+                "schedule": reconcile_every_s,
+                # Old ones say nothing that the newest does not.
+                "options": {"expires": reconcile_every_s},
+            }
+        },
+        beat_schedule_filename=":memory:",
+    )
+    _register(app)
+    return app
+
+
+def use(jobs: WorkerJobs) -> None:
+    """Say what this process's tasks work with. Called once, before the worker starts."""
+    _current[:] = [jobs]
+
+
+class CeleryQueue:
+    """Wakes the workers through the broker."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def deliver(self, delivery_id: int) -> None:
+        self._send("acrouter.deliver", delivery_id)
+
+    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
+        self._send("acrouter.work", task_id, delay_s)
+
+    def _send(self, name: str, number: int, delay_s: float = 0.0) -> None:
+        self._app.send_task(name, (number,), countdown=delay_s or None, retry=False, ignore_result=True)
+
+
+def _register(app: Celery) -> None:
+    def task(name: str, job: Callable[..., None]) -> None:
+        app.task(name=name)(job)
+
+    task("acrouter.deliver", lambda delivery_id: _jobs().deliver(delivery_id))
+    task("acrouter.work", lambda task_id: _jobs().work(task_id))
+    task("acrouter.reconcile", lambda: _jobs().reconcile())
+
+
+def _jobs() -> WorkerJobs:
+    if not _current:
+        raise RuntimeError("start workers with `acrouter worker`, which tells them what to work with")
+    return _current[0]
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _hand_back(**_kwargs: object) -> None:
+    """On a warm shutdown what runs is handed back at its next step."""
+    for jobs in _current:
+        jobs.worker.runtime.stopping.set()

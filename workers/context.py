@@ -1,0 +1,91 @@
+"""The context of a task: its words, its commit, how its tests run and the image that they run in."""
+
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from routing.dimension import classify, detect_language
+
+from routing import Dimension, RoutingTask
+from sandbox.patch import BLOCKED, PatchRules
+from sandbox.setup_plan import detect
+from sandbox.testing import discover
+from sandbox.types import TestCommand
+from store.states import TaskState
+from workers.run import Run
+from workers.targets import Source, Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that an attempt needs to know of its task."""
+
+    source: Source
+    routing_task: RoutingTask
+    archive: Path
+    """The tree at the pinned commit, as a tar; gone when the context ends."""
+    image: str
+    test_command: TestCommand | None
+    rules: PatchRules
+    hint: str
+
+
+@contextmanager
+def prepared(run: Run, target: Target) -> Iterator[Work]:
+    """Fetch a task's context and keep its files for as long as the block lasts."""
+    run.advance(TaskState.PREPARING, "Reading the task and preparing the repository.")
+    source = target.fetch(run)
+    with tempfile.TemporaryDirectory(prefix="acrouter-") as folder:
+        archive = Path(folder) / "tree.tar"
+        source.mirror.archive(source.base_sha, archive)
+        run.check()
+        image = _image(run, source, archive)
+        task = run.task()
+        dimension = (
+            Dimension(task.dimension)
+            if task.dimension
+            else classify(source.title, source.text, trigger=task.trigger.value)
+        )
+        language = detect_language(_paths(archive))
+        run.update(dimension=dimension.value, language=language)
+        yield Work(
+            source=source,
+            routing_task=RoutingTask(
+                key=f"task:{run.task_id}",
+                text=f"{source.title}\n\n{source.text}",
+                dimension=dimension,
+                repository=source.repository,
+                language=language,
+                title=source.title,
+                link=source.link,
+            ),
+            archive=archive,
+            image=image,
+            test_command=discover(archive, source.config.test or None),
+            rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
+            hint=task.hint,
+        )
+
+
+def _image(run: Run, source: Source, archive: Path) -> str:
+    """The image with the repository's dependencies; made once for each state of its lock files."""
+    backend = run.runtime.backend
+    base = backend.ensure_base()
+    plan = detect(archive, commands=source.config.setup or None, base=base)
+    if not plan.commands:
+        return base
+    run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
+    return backend.prepare(
+        archive,
+        plan,
+        timeout_s=run.runtime.settings.setup_timeout_s,
+        labels={"task": str(run.task_id), "owner": run.runtime.name},
+    )
+
+
+def _paths(archive: Path) -> list[str]:
+    with tarfile.open(archive) as tree:
+        return [member.name for member in tree if member.isfile()]

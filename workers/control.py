@@ -1,0 +1,45 @@
+"""What people can do with tasks besides starting them."""
+
+from sqlmodel import col, select
+
+from store.database import Database
+from store.states import TaskState
+from store.tables import Task
+from workers.history import note, record
+from workers.ports import Queue
+
+
+def latest_task(database: Database, repository_id: int, target_number: int) -> Task | None:
+    """Return the newest task on an issue or PR; for a PR that acrouter opened, the task that opened it."""
+    with database.session() as session:
+        return session.exec(
+            select(Task)
+            .where(
+                Task.repository_id == repository_id,
+                (col(Task.target_number) == target_number) | (col(Task.pr_number) == target_number),
+            )
+            .order_by(col(Task.id).desc())
+        ).first()
+
+
+def request_stop(database: Database, queue: Queue, repository_id: int, target_number: int, by: str) -> Task | None:
+    """Ask for the end of the open task on a target and return it, or None where there is none.
+
+    A waiting task ends at once; a running one ends before its next model call.
+    """
+    found = latest_task(database, repository_id, target_number)
+    if found is None:
+        return None
+    with database.session() as session:
+        task = session.exec(select(Task).where(Task.id == found.id).with_for_update()).one()
+        if not task.state.is_open:
+            return None
+        task.stop_requested_by = by
+        session.add(task)
+        if task.state is TaskState.QUEUED and not task.lease_owner:
+            record(session, task, TaskState.STOPPED, f"Stopped by {by}.")
+        else:
+            note(session, task, f"{by} asked to stop.")
+    assert found.id is not None
+    queue.work(found.id)
+    return task

@@ -1,0 +1,162 @@
+"""Tasks from GitHub: reads their words and their commit, and hands the answer in as a PR."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sandbox.checkout import Mirror
+
+from sandbox.errors import PushError
+from store.errors import ConfigurationError
+from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
+from store.states import TaskKind, TaskState
+from store.tables import Task
+from templates import render
+from workers.attempts import Attempted
+from workers.context import Work
+from workers.errors import PipelineError
+from workers.history import record
+from workers.ports import CiFailure, Forge, PullRequestInfo, RepositoryRef
+from workers.run import Run
+from workers.targets import Refusal, Source, TargetClosed
+from workers.views import task_view
+
+BRANCH_PREFIX = "acrouter/"
+
+
+@dataclass(frozen=True)
+class ForgeTarget:
+    """An issue, a PR or a failed CI run at the forge."""
+
+    forge: Forge
+    repository: RepositoryRef
+
+    def fetch(self, run: Run) -> Source:
+        task = run.task()
+        config = self._config()
+        title, text, base_ref, base_sha, link = self._words(task)
+        mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
+        mirror.fetch(
+            self.forge.git_remote(self.repository, write=False),
+            refs_to_fetch(base_ref, base_sha),
+            timeout_s=run.runtime.settings.setup_timeout_s,
+        )
+        budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
+        run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
+        return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
+
+    def publish(self, run: Run, work: Work, best: Attempted) -> None:
+        """Push the patch to a branch of its own and open a PR. Each step looks before it writes."""
+        task = run.task()
+        assert best.result is not None
+        assert best.attempt.id is not None
+        branch = task.branch or branch_name(task)
+        run.update(branch=branch, published_attempt_id=best.attempt.id)
+        run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
+        commit = self._commit(run, work, best)
+        run.check()
+        self._push(work.source.mirror, commit, branch)
+        run.update(head_sha=commit)
+        run.check()
+        view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
+        pull = self.forge.create_pull_request(
+            self.repository,
+            head_ref=branch,
+            base_ref=work.source.base_ref,
+            title=render("pulls/title.txt.j2", view=view).strip(),
+            body=render("pulls/body.md.j2", view=view),
+            draft=work.source.config.draft or not best.verified,
+        )
+        with run.lease.transaction() as (session, row):
+            row.pr_number = pull.number
+            row.pr_url = pull.url
+            state, words = published_state(pull)
+            record(session, row, state, words, pr=pull.number, url=pull.url)
+
+    def _commit(self, run: Run, work: Work, best: Attempted) -> str:
+        """The same attempt gives the same commit, whoever makes it."""
+        tree = work.source.mirror.tree_with_patch(work.source.base_sha, best.attempt.patch)
+        when = best.attempt.finished_at or best.attempt.started_at
+        view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
+        message = render("pulls/commit.txt.j2", view=view)
+        return work.source.mirror.commit(tree, work.source.base_sha, message, self.forge.author(), when)
+
+    def _push(self, mirror: Mirror, commit: str, branch: str) -> None:
+        remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
+        there = mirror.remote_head(remote, branch)
+        if there == commit:
+            return
+        if there is not None:
+            raise PushError(f"The branch {branch} is there already, with commits that are not acrouter's.")
+        mirror.push(remote, commit, branch, expected=None)
+
+    def _config(self) -> RepositoryConfig:
+        text = self.forge.file_text(self.repository, CONFIG_FILE, "")
+        if text is None:
+            return RepositoryConfig()
+        try:
+            return parse_repository_config(text)
+        except ConfigurationError as error:
+            raise Refusal(f"{CONFIG_FILE} on the default branch has a mistake:\n{error}") from error
+
+    def _words(self, task: Task) -> tuple[str, str, str, str, str]:
+        match task.kind:
+            case TaskKind.ISSUE:
+                return self._issue(task)
+            case TaskKind.PULL_REQUEST:
+                return self._pull_request(task)
+            case TaskKind.CI_FAILURE:
+                return self._ci(task)
+            case TaskKind.LOCAL:
+                raise PipelineError("A local task has no target on a forge.")
+
+    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
+        assert task.target_number is not None
+        issue = self.forge.issue(self.repository, task.target_number)
+        if issue.state == "closed":
+            raise TargetClosed(f"Issue {issue.number} was closed.")
+        branch = self.forge.default_branch(self.repository)
+        # A pinned commit stays: the second run of a task works on what the first one saw.
+        sha = task.base_sha or branch.sha
+        return issue.title, issue.body, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
+
+    def _pull_request(self, task: Task) -> tuple[str, str, str, str, str]:
+        assert task.target_number is not None
+        pull = self.forge.pull_request(self.repository, task.target_number)
+        if pull.state == "closed":
+            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+        if pull.is_fork_of(self.repository.full_name):
+            raise Refusal(
+                "This PR comes from a fork. acrouter works on branches of the repository itself, because it may not "
+                "push to a fork."
+            )
+        discussion = self.forge.pull_request_discussion(self.repository, pull.number)
+        text = render("prompts/pull_request.md.j2", pull=pull, discussion=discussion)
+        sha = task.base_sha or pull.head_sha
+        return pull.title, text, pull.head_ref, sha, f"{self.repository.full_name}#{pull.number}"
+
+    def _ci(self, task: Task) -> tuple[str, str, str, str, str]:
+        assert task.ci_run_id is not None
+        failure: CiFailure = self.forge.ci_failure(self.repository, task.ci_run_id)
+        text = render("prompts/ci_failure.md.j2", failure=failure)
+        title = f"CI workflow {failure.name} fails on {failure.head_branch}"
+        return title, text, failure.head_branch, task.base_sha or failure.head_sha, failure.url
+
+
+def refs_to_fetch(base_ref: str, base_sha: str) -> Sequence[str]:
+    """Return what brings `base_sha`: the branch, and the commit itself in case the branch has moved on without it."""
+    return [f"refs/heads/{base_ref}", base_sha]
+
+
+def branch_name(task: Task) -> str:
+    """Return the name of a task's own branch: no two tasks share one."""
+    about = f"{task.target_number}" if task.target_number is not None else "ci"
+    return f"{BRANCH_PREFIX}{task.kind.value.replace('_', '-')}-{about}-task-{task.id}"
+
+
+def published_state(pull: PullRequestInfo) -> tuple[TaskState, str]:
+    """Return the state that a PR stands for: it may have been merged or closed while we were away."""
+    if pull.merged:
+        return TaskState.MERGED, f"PR {pull.number} was merged."
+    if pull.state == "closed":
+        return TaskState.CLOSED, f"PR {pull.number} was closed without a merge."
+    return TaskState.PUBLISHED, f"PR {pull.number} is open."

@@ -1,0 +1,136 @@
+"""Starts tasks: at most one open task a target, one task a delivery, and no more than the circuit breaker allows."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlmodel import Session, col, func, select
+
+from store.database import Database
+from store.settings import Settings
+from store.states import TaskKind, TaskState, Trigger
+from store.tables import Task
+from store.types import utc_now
+from workers import budgets
+from workers.history import record
+from workers.locks import take_turn
+from workers.ports import Queue
+
+_BREAKER_WINDOW = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """What a trigger knows of the work it asks for."""
+
+    repository_id: int | None
+    kind: TaskKind
+    trigger: Trigger
+    target: str
+    """Names the target across all repositories: `42/issues/7`, `42/pull/9`, `42/branch/main`."""
+    target_number: int | None
+    requested_by: str
+    delivery_guid: str | None
+    title: str = ""
+    text: str = ""
+    base_ref: str = ""
+    base_sha: str = ""
+    ci_run_id: int | None = None
+    hint: str = ""
+    pinned_model: str = ""
+    budget_usd: float | None = None
+    branch: str = ""
+    """The branch to make; empty: one of acrouter's own."""
+
+
+@dataclass(frozen=True)
+class Started:
+    task_id: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The target has an open task already; no second one was made."""
+
+    task_id: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nothing was started; `reason` is a sentence for the person who asked."""
+
+    reason: str
+
+
+def start_task(database: Database, queue: Queue, new: NewTask, settings: Settings) -> Started | Joined | Refused:
+    """Make a task and wake a worker, unless the target has an open one or a limit forbids it."""
+    with database.session() as session:
+        take_turn(session, f"target:{new.target}")
+        answer = _admit(session, new, settings)
+        if answer is None:
+            task = Task(
+                repository_id=new.repository_id,
+                kind=new.kind,
+                trigger=new.trigger,
+                target=new.target,
+                target_number=new.target_number,
+                requested_by=new.requested_by,
+                delivery_guid=new.delivery_guid,
+                title=new.title,
+                text=new.text,
+                base_ref=new.base_ref,
+                base_sha=new.base_sha,
+                ci_run_id=new.ci_run_id,
+                hint=new.hint,
+                pinned_model=new.pinned_model,
+                branch=new.branch,
+                budget_usd=min(new.budget_usd or settings.task_budget_usd, settings.task_budget_usd),
+            )
+            session.add(task)
+            session.flush()
+            assert task.id is not None
+            record(session, task, TaskState.QUEUED, _welcome(new), trigger=new.trigger, requested_by=new.requested_by)
+            answer = Started(task.id)
+    if isinstance(answer, Started):
+        queue.work(answer.task_id)
+    return answer
+
+
+def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Joined | Refused | None:
+    if new.delivery_guid is not None:
+        same = session.exec(select(Task.id).where(Task.delivery_guid == new.delivery_guid)).first()
+        if same is not None:
+            return Started(same)
+    open_states = [state for state in TaskState if state.is_open]
+    running = session.exec(select(Task.id).where(Task.target == new.target, col(Task.state).in_(open_states))).first()
+    if running is not None:
+        return Joined(running)
+    recent = session.exec(
+        select(func.count())
+        .select_from(Task)
+        .where(Task.target == new.target, col(Task.created_at) > utc_now() - _BREAKER_WINDOW)
+    ).one()
+    if recent >= settings.max_tasks_per_target:
+        return Refused(
+            f"{recent} tasks were started here within 24 hours, which is the limit. "
+            "An operator can raise ACROUTER_MAX_TASKS_PER_TARGET."
+        )
+    return _within_caps(session, settings)
+
+
+def _within_caps(session: Session, settings: Settings) -> Refused | None:
+    for cap in budgets.installation_caps(settings):
+        if budgets.spent_micros(session, since=cap.since()) >= cap.limit_micros:
+            return Refused(cap.refusal())
+    return None
+
+
+def _welcome(new: NewTask) -> str:
+    match new.trigger:
+        case Trigger.LABEL:
+            return f"Asked for by {new.requested_by} with the label."
+        case Trigger.COMMAND:
+            return f"Asked for by {new.requested_by} with a command."
+        case Trigger.CI:
+            return "Started by a failed CI run."
+        case Trigger.COMMAND_LINE:
+            return "Started from the command line."

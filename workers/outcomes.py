@@ -1,0 +1,84 @@
+"""What became of a task's PR. Each outcome counts once, in whatever order and however late it comes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from routing.evidence_store import save_score
+from routing.outcome_score import final_score, provisional_score
+from sqlmodel import Session, col, select
+
+from store.database import Database
+from store.states import OutcomeKind, TaskState
+from store.tables import Attempt, Outcome, Task
+from workers.brain import evidence_key
+from workers.history import note, record
+
+_AFTER_PUBLISHING = (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)
+
+
+def tasks_of_pull_request(database: Database, repository_id: int, pr_number: int) -> Sequence[Task]:
+    """Return the tasks whose answer is this PR (one, unless somebody reused the branch)."""
+    with database.session() as session:
+        return session.exec(
+            select(Task).where(Task.repository_id == repository_id, Task.pr_number == pr_number).order_by(col(Task.id))
+        ).all()
+
+
+def record_outcome(
+    database: Database, task_id: int, kind: OutcomeKind, *, ref: str, at: datetime, data: dict[str, Any]
+) -> bool:
+    """Keep an outcome and let it replace the verifier's score of the published attempt.
+
+    `ref` tells two outcomes of one kind apart (a commit, a review's id). Returns False where this one was known.
+    """
+    with database.session() as session:
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update()).one()
+        known = session.exec(
+            select(Outcome.id).where(Outcome.task_id == task_id, Outcome.kind == kind, Outcome.ref == ref)
+        ).first()
+        if known is not None:
+            return False
+        session.add(Outcome(task_id=task_id, kind=kind, ref=ref, at=at, data=data))
+        session.flush()
+        _tell(session, task, kind, data)
+        _learn(session, task)
+    return True
+
+
+def _tell(session: Session, task: Task, kind: OutcomeKind, data: dict[str, Any]) -> None:
+    number = task.pr_number
+    match kind:
+        case OutcomeKind.MERGED if task.state in _AFTER_PUBLISHING:
+            record(session, task, TaskState.MERGED, f"PR {number} was merged.", **data)
+        case OutcomeKind.CLOSED if task.state is TaskState.PUBLISHED:
+            record(session, task, TaskState.CLOSED, f"PR {number} was closed without a merge.", **data)
+        case OutcomeKind.REVERTED:
+            note(session, task, f"PR {number} was reverted.", **data)
+        case OutcomeKind.CI_PASSED:
+            note(session, task, f"CI passed on PR {number}.", **data)
+        case OutcomeKind.CI_FAILED:
+            note(session, task, f"CI failed on PR {number}.", **data)
+        case OutcomeKind.CHANGES_REQUESTED:
+            note(session, task, f"A review of PR {number} asked for changes.", **data)
+        case OutcomeKind.FOREIGN_COMMITS:
+            note(session, task, f"Somebody else's commits were added to PR {number}.", **data)
+        case _:
+            note(session, task, f"PR {number}: {kind}.", **data)
+
+
+def _learn(session: Session, task: Task) -> None:
+    """The score is a function of the set of outcomes, so neither their order nor a repetition can matter."""
+    attempt = session.get(Attempt, task.published_attempt_id) if task.published_attempt_id is not None else None
+    if attempt is None or attempt.score is None:
+        return
+    rows = session.exec(select(Outcome).where(Outcome.task_id == task.id)).all()
+    kinds = {row.kind for row in rows}
+    score = final_score(kinds)
+    save_score(
+        session,
+        evidence_key(attempt),
+        score=provisional_score(attempt.score, kinds) if score is None else score,
+        final=score is not None,
+        at=max(row.at for row in rows),
+    )

@@ -1,0 +1,188 @@
+"""The pipeline of one task: fetch context, route, attempt, verify, escalate, publish, remember."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from sqlmodel import select
+
+from routing import RoutingDecision
+from routing.errors import NoModelLeft
+from sandbox.types import TestReport
+from store.errors import AcrouterError
+from store.states import TaskState
+from store.tables import Attempt, Task
+from store.types import utc_now
+from workers import attempts, leases, recovery
+from workers.attempts import Attempted
+from workers.context import Work, prepared
+from workers.errors import ForgeTemporary, LeaseLost, TargetGone
+from workers.history import record
+from workers.reports import try_report
+from workers.run import HandBack, Run, StoppedByPerson
+from workers.runtime import Runtime
+from workers.targets import Refusal, Target, TargetClosed
+from workers.wiring import target_of
+
+_log = structlog.get_logger(__name__)
+
+MAX_TRIES = 5
+"""Workers that may take one task before it is given up."""
+_PAUSE = timedelta(seconds=30)
+
+
+def work_on(runtime: Runtime, task_id: int) -> None:
+    """Take a queued task and bring it to its end, or to a state from which another worker goes on.
+
+    Does nothing where another worker holds the task or it is not queued.
+    """
+    lease = leases.take(runtime.database, task_id, runtime.name, runtime.settings.lease_s)
+    if lease is None:
+        _tell_if_due(runtime, task_id)
+        return
+    with structlog.contextvars.bound_contextvars(task_id=task_id), lease:
+        run = Run(runtime, lease)
+        try:
+            _to_its_end(run)
+        except LeaseLost:
+            _log.warning("task.lease_lost")
+            return
+    try_report(runtime, task_id)
+
+
+def pipeline(run: Run, target: Target) -> None:
+    """Work on a task from its words to its PR."""
+    with prepared(run, target) as work:
+        made = recovery.attempts_so_far(run, work)
+        while (decision := next_decision(run, work, made)) is not None:
+            attempted = attempts.make_attempt(run, work, decision, _baseline(made))
+            remember(run, work, attempted)
+            made = [*made, attempted]
+        best = choose_best(made)
+        if best is None:
+            run.advance(TaskState.NO_FIX, _why_nothing(made))
+            return
+        target.publish(run, work, best)
+
+
+def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDecision | None:
+    """Route: the first model, or after a failure the next one while it is worth its money; None when it is over."""
+    if any(attempted.verified for attempted in made):
+        return None
+    config, settings, task = work.source.config, run.runtime.settings, run.task()
+    if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
+        return None
+    run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
+    allow, deny = config.models.allow or None, config.models.deny
+    left_usd = task.budget_usd - run.spent_usd()
+    decision: RoutingDecision | None
+    if made:
+        if task.pinned_model:
+            return None
+        # A model that could not be used had no chance; for this task it is as good as one that failed.
+        tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
+        decision = run.runtime.brain.escalate(work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd)
+    else:
+        decision = run.runtime.brain.choose(
+            work.routing_task,
+            pinned=task.pinned_model,
+            allow=allow,
+            deny=deny,
+            budget_usd=left_usd,
+            explore=config.exploration == "on",
+        )
+    if decision is None:
+        run.note("No other model is worth its money on this task.")
+    return decision
+
+
+def remember(run: Run, work: Work, attempted: Attempted) -> None:
+    """Put the attempt into the memory at once, with the verifier's score until an outcome replaces it."""
+    if attempted.judged:
+        evidence = run.runtime.brain.learn(work.routing_task, attempted.attempt)
+        with run.lease.transaction() as (session, _task):
+            run.runtime.brain.keep(session, evidence)
+
+
+def choose_best(made: Sequence[Attempted]) -> Attempted | None:
+    """Return the attempt to publish: the verified one, else the best of those that broke nothing."""
+    candidates = [attempted for attempted in made if attempted.publishable]
+    return max(candidates, key=lambda a: (a.verified, a.attempt.score or 0.0, -a.attempt.cost_usd), default=None)
+
+
+def _baseline(made: Sequence[Attempted]) -> TestReport | None:
+    """The tests' state before any patch, once an attempt has measured it."""
+    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
+
+
+def _to_its_end(run: Run) -> None:
+    """Run the pipeline; whatever happens, the task ends in a state that says so, or goes back to the queue."""
+    try:
+        recovery.clean_up(run)
+        run.check()
+        pipeline(run, target_of(run))
+    except LeaseLost:
+        raise
+    except StoppedByPerson as stop:
+        run.advance(TaskState.STOPPED, str(stop))
+    except HandBack as reason:
+        _back_to_the_queue(run, str(reason), free_of_charge=True)
+    except (TargetClosed, TargetGone) as reason:
+        run.advance(TaskState.STOPPED, str(reason))
+    except Refusal as reason:
+        run.advance(TaskState.REFUSED, str(reason))
+    except ForgeTemporary as reason:
+        _back_to_the_queue(run, str(reason), retry_at=reason.retry_at)
+    except NoModelLeft as reason:
+        run.advance(TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
+    except AcrouterError as error:
+        _log.warning("task.failed", error=str(error))
+        run.advance(TaskState.FAILED, str(error))
+    except Exception as error:  # noqa: BLE001  (a task must not end in silence)
+        _log.exception("task.crashed")
+        run.advance(
+            TaskState.FAILED,
+            f"An unexpected error ({type(error).__name__}) ended the task; the operator's log has the details.",
+        )
+
+
+def _tell_if_due(runtime: Runtime, task_id: int) -> None:
+    """An outcome or a stop wakes a task that has nothing to be worked on: only its words are due."""
+    with runtime.database.session() as session:
+        task = session.get(Task, task_id)
+        due = task is not None and task.report_due and not task.state.is_open and not task.lease_owner
+    if due:
+        try_report(runtime, task_id)
+
+
+def _back_to_the_queue(
+    run: Run, reason: str, *, retry_at: datetime | None = None, free_of_charge: bool = False
+) -> None:
+    """The next worker goes on from the database. A task is given up after `MAX_TRIES` of them."""
+    with run.lease.transaction() as (session, task):
+        if free_of_charge:
+            task.tries -= 1  # the task is not to blame for a shutdown
+        if task.tries >= MAX_TRIES:
+            record(session, task, TaskState.FAILED, f"Given up after {task.tries} tries. The last one: {reason}")
+            return
+        task.not_before = None if free_of_charge else (retry_at or utc_now() + _PAUSE)
+        record(session, task, TaskState.QUEUED, reason)
+
+
+def _has_attempts(run: Run) -> bool:
+    with run.runtime.database.session() as session:
+        return session.exec(select(Attempt.id).where(Attempt.task_id == run.task_id)).first() is not None
+
+
+def _why_nothing(made: Sequence[Attempted]) -> str:
+    if not made:
+        return "No model was tried."
+    last = made[-1]
+    if last.result is not None and last.result.summary:
+        why = last.result.summary
+    elif last.attempt.error:
+        why = last.attempt.error
+    else:
+        why = f"The agent ended with {last.attempt.exit_status}."
+    count = "One attempt was" if len(made) == 1 else f"{len(made)} attempts were"
+    return f"{count} made and none may be published. The last one, {last.attempt.model}: {why}"

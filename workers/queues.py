@@ -1,0 +1,80 @@
+"""The two queues. Both only wake a worker: what there is to do stands in the database."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+
+
+class Jobs(Protocol):
+    """What a woken worker does."""
+
+    def deliver(self, delivery_id: int) -> None: ...
+
+    def work(self, task_id: int) -> None: ...
+
+
+class LocalQueue:
+    """Threads of this process: the embedded queue. Deliveries never wait for tasks."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._deliveries = ThreadPoolExecutor(2, thread_name_prefix="deliveries")
+        self._tasks = ThreadPoolExecutor(concurrency, thread_name_prefix="tasks")
+        self._jobs: Jobs | None = None
+        self._timers: set[threading.Timer] = set()
+        self._lock = threading.Lock()
+        self._known: set[int] = set()
+        """Tasks that are waiting here or worked on: waking them twice would fill the queue."""
+
+    def start(self, jobs: Jobs) -> None:
+        """Say who does the work; nothing is done before."""
+        self._jobs = jobs
+
+    def deliver(self, delivery_id: int) -> None:
+        if self._jobs is not None:
+            self._submit(self._deliveries, self._jobs.deliver, delivery_id)
+
+    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
+        if self._jobs is None:
+            return
+        if delay_s > 0:
+            timer = threading.Timer(delay_s, self.work, (task_id,))
+            timer.daemon = True
+            with self._lock:
+                self._timers.add(timer)
+            timer.start()
+            return
+        with self._lock:
+            if task_id in self._known:
+                return
+            self._known.add(task_id)
+        self._submit(self._tasks, self._work, task_id)
+
+    def close(self) -> None:
+        """Take nothing more and wait for what runs. What waits is in the database for the next process."""
+        with self._lock:
+            for timer in self._timers:
+                timer.cancel()
+        self._deliveries.shutdown(wait=True, cancel_futures=True)
+        self._tasks.shutdown(wait=True, cancel_futures=True)
+
+    def _work(self, task_id: int) -> None:
+        assert self._jobs is not None
+        with self._lock:
+            self._known.discard(task_id)  # from here on the lease tells
+        self._jobs.work(task_id)
+
+    def _submit(self, pool: ThreadPoolExecutor, job: Callable[[int], None], number: int) -> None:
+        try:
+            pool.submit(job, number).add_done_callback(_log_failure)
+        except RuntimeError:  # the pool is closed; the reconciler of the next process finds the work
+            _log.info("queue.closed", number=number)
+
+
+def _log_failure(future: "Future[None]") -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        _log.error("job.failed", exc_info=error)

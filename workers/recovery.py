@@ -1,0 +1,63 @@
+"""What a worker does first with a task that another one may have held: clean up after it, and go on from its work."""
+
+from sqlmodel import col, select
+
+from sandbox.types import Signal, VerificationResult
+from store.states import AttemptState
+from store.tables import Attempt, Verification
+from store.types import utc_now
+from workers import attempts, budgets
+from workers.attempts import Attempted
+from workers.context import Work
+from workers.history import note
+from workers.run import Run
+
+
+def clean_up(run: Run) -> None:
+    """Remove what a dead worker left: its sandboxes, its running attempts, its open reservations."""
+    run.runtime.backend.remove_task(str(run.task_id))
+    with run.lease.transaction() as (session, task):
+        lost = session.exec(
+            select(Attempt).where(Attempt.task_id == task.id, Attempt.state == AttemptState.RUNNING)
+        ).all()
+        for attempt in lost:
+            attempt.state = AttemptState.LOST
+            attempt.finished_at = utc_now()
+            session.add(attempt)
+            note(session, task, f"Attempt {attempt.number} was lost with its worker.", attempt=attempt.number)
+        budgets.assume_open(session, run.task_id)
+        session.flush()
+        for attempt in lost:
+            attempt.cost_usd = budgets.to_usd(budgets.spent_micros(session, attempt_id=attempt.id))
+
+
+def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
+    """Return the attempts of earlier workers that count; one that was left without a verdict is judged now."""
+    with run.lease.transaction() as (session, task):
+        rows = session.exec(
+            select(Attempt, Verification)
+            .outerjoin(Verification, col(Verification.attempt_id) == col(Attempt.id))
+            .where(Attempt.task_id == task.id, col(Attempt.state) != AttemptState.LOST)
+            .order_by(col(Attempt.number))
+        ).all()
+    made = []
+    for attempt, verification in rows:
+        if attempt.state is AttemptState.FINISHED:
+            made.append(attempts.verify_attempt(run, work, attempt, None))
+        else:
+            made.append(Attempted(attempt, _result(verification) if verification else None))
+    return made
+
+
+def _result(row: Verification) -> VerificationResult:
+    """A stored verdict, without the test reports: those are measured again where they are needed."""
+    return VerificationResult(
+        verdict=row.verdict,  # type: ignore[arg-type]
+        score=row.score,
+        signals=tuple(Signal(s["name"], s["value"], s["weight"], s["evidence"]) for s in row.signals),
+        summary=row.summary,
+        before=None,
+        after=None,
+        fail_to_pass=tuple(row.tests.get("fail_to_pass", ())),
+        pass_to_fail=tuple(row.tests.get("pass_to_fail", ())),
+    )

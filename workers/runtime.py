@@ -1,0 +1,43 @@
+"""What one worker process works with, put together once at its start by the command line."""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from routing.pool import ModelPool
+
+from sandbox.types import Backend
+from store.database import Database
+from store.settings import Settings
+from workers.brain import Brain
+from workers.ports import DeliveryHandler, Forge, Queue
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The process's settings, services and seams."""
+
+    settings: Settings
+    database: Database
+    queue: Queue
+    forge: Forge | None
+    """None where only local tasks are worked on."""
+    backend: Backend
+    pool: ModelPool
+    brain: Brain
+    name: str
+    """Names this process in leases and heartbeats: host and process id."""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the process must end: what is held is handed back."""
+
+    @property
+    def mirrors_dir(self) -> Path:
+        return self.settings.data_dir / "mirrors"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A runtime with its handler of deliveries."""
+
+    runtime: Runtime
+    handle_delivery: DeliveryHandler

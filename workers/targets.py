@@ -1,0 +1,47 @@
+"""Where a task comes from and where its answer goes: GitHub, or a local repository (`workers.local`)."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from sandbox.checkout import Mirror
+
+from store.repo_config import RepositoryConfig
+from workers.errors import PipelineError
+from workers.run import Run
+
+if TYPE_CHECKING:
+    from workers.attempts import Attempted
+    from workers.context import Work
+
+
+class TargetClosed(PipelineError):  # noqa: N818
+    """The issue or PR was closed: there is nothing to do any more."""
+
+
+class Refusal(PipelineError):  # noqa: N818
+    """A rule forbids the work; the message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A task as its target tells it, at one pinned commit."""
+
+    repository: str
+    title: str
+    """Untrusted, like `text`."""
+    text: str
+    base_ref: str
+    base_sha: str
+    mirror: Mirror
+    link: str = ""
+    config: RepositoryConfig = field(default_factory=RepositoryConfig)
+
+
+class Target(Protocol):
+    def fetch(self, run: Run) -> Source:
+        """Read the task's words and bring its commit into the mirror."""
+        ...
+
+    def publish(self, run: Run, work: "Work", best: "Attempted") -> None:
+        """Hand in the best attempt's patch and put the task into its next state."""
+        ...

@@ -1,0 +1,79 @@
+"""What people are told of a task, gathered from the database for the templates."""
+
+from dataclasses import dataclass
+
+from routing.pool import ModelPool
+from sqlmodel import col, select
+
+from store.database import Database
+from store.settings import Settings
+from store.tables import Attempt, Decision, History, Repository, Task, Verification
+from workers import budgets
+
+
+@dataclass(frozen=True)
+class AttemptView:
+    attempt: Attempt
+    verification: Verification | None
+    scripted: bool
+    """The model plays a script; it is labelled so wherever it shows."""
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """All that the status comment, the PR's body and the check run tell."""
+
+    task: Task
+    repository: str
+    """Full name; empty for a local repository."""
+    decision: Decision | None
+    """The first one: why the first model was chosen."""
+    attempts: tuple[AttemptView, ...]
+    history: tuple[History, ...]
+    spent_usd: float
+    web_url: str
+    """Where this repository's pages are, without a slash at the end."""
+    trigger_label: str
+
+    @property
+    def marker(self) -> str:
+        """The hidden line by which the status comment is found again."""
+        return marker(self.task)
+
+    @property
+    def published(self) -> AttemptView | None:
+        """The attempt whose patch is in the PR."""
+        return next((view for view in self.attempts if view.attempt.id == self.task.published_attempt_id), None)
+
+
+def marker(task: Task) -> str:
+    """Return the hidden line that names a task in a comment or a PR's body."""
+    return f"<!-- acrouter:task={task.id} -->"
+
+
+def task_view(database: Database, task_id: int, settings: Settings, pool: ModelPool) -> TaskView:
+    """Gather what is known of a task."""
+    with database.session() as session:
+        task = session.get_one(Task, task_id)
+        repository = session.get(Repository, task.repository_id) if task.repository_id is not None else None
+        rows = session.exec(
+            select(Attempt, Verification)
+            .outerjoin(Verification, col(Verification.attempt_id) == col(Attempt.id))
+            .where(Attempt.task_id == task_id)
+            .order_by(col(Attempt.number))
+        ).all()
+        decision = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).first()
+        history = session.exec(select(History).where(History.task_id == task_id).order_by(col(History.id))).all()
+        spent = budgets.spent_micros(session, task_id=task_id)
+    scripted = {spec.name for spec in pool.models if spec.scripted}
+    name = repository.full_name if repository else ""
+    return TaskView(
+        task=task,
+        repository=name,
+        decision=decision,
+        attempts=tuple(AttemptView(attempt, verification, attempt.model in scripted) for attempt, verification in rows),
+        history=tuple(history),
+        spent_usd=budgets.to_usd(spent),
+        web_url=f"{settings.github_web_url.rstrip('/')}/{name}" if name else "",
+        trigger_label=settings.trigger_label,
+    )
