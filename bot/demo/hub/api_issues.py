@@ -22,9 +22,6 @@ _REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eye
 def routes(hub: Hub, access: Access) -> APIRouter:
     router, base, state = APIRouter(), hub.base_url, hub.state
 
-    def labels_answer(repository: Repository, issue: Issue) -> Response:
-        return JSONResponse([label_json(label, repository.full_name, base) for label in issue.labels])
-
     @router.get(_REPO + "/issues")
     def listed(request: Request) -> Response:
         found = access.repository(request, "issues")
@@ -57,6 +54,18 @@ def routes(hub: Hub, access: Access) -> APIRouter:
         if "labels" in body:
             issues.set_labels(hub, found, issue, _names(body["labels"]), state.bot)
         return issue_json(issue, found, base)
+
+    _label_routes(router, hub, access)
+    _comment_routes(router, hub, access)
+    _reaction_routes(router, hub, access)
+    return router
+
+
+def _label_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base, state = hub.base_url, hub.state
+
+    def labels_answer(repository: Repository, issue: Issue) -> Response:
+        return JSONResponse([label_json(label, repository.full_name, base) for label in issue.labels])
 
     @router.get(_REPO + "/labels")
     def all_labels(request: Request) -> Response:
@@ -108,6 +117,10 @@ def routes(hub: Hub, access: Access) -> APIRouter:
         issues.remove_label(hub, found, issue, name, state.bot)
         return labels_answer(found, issue)
 
+
+def _comment_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base, state = hub.base_url, hub.state
+
     @router.get(_REPO + "/issues/{number}/comments")
     def comments(request: Request, number: int) -> Response:
         found = access.repository(request, *_EITHER)
@@ -142,6 +155,10 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             found.issues[comment.number].comments.remove(comment)
         return Response(status_code=204)
 
+
+def _reaction_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base, state = hub.base_url, hub.state
+
     @router.post(_REPO + "/issues/comments/{comment_id}/reactions")
     def react_to_comment(request: Request, comment_id: int, body: ObjectBody) -> Response:
         found = access.repository(request, *_EITHER, write=True)
@@ -159,8 +176,6 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             raise invalid("Reaction", "content")
         made = {"id": state.next_id(), "content": body["content"], "created_at": now()}
         return JSONResponse({**made, "node_id": f"REA_{made['id']}", "user": user_json(state.bot, base)}, 201)
-
-    return router
 
 
 def _names(body: Any) -> list[str]:

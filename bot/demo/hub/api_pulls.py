@@ -99,7 +99,7 @@ def _check_routes(router: APIRouter, hub: Hub, access: Access) -> None:
     @router.post(_REPO + "/check-runs")
     def create(request: Request, body: ObjectBody) -> Response:
         found = access.repository(request, "checks", write=True)
-        run = checks.create(hub, found, body, state.bot)
+        run = checks.create(hub, found, body)
         return JSONResponse(check_run_json(run, found, state, base), 201)
 
     @router.get(_REPO + "/check-runs/{run_id}")
@@ -110,7 +110,7 @@ def _check_routes(router: APIRouter, hub: Hub, access: Access) -> None:
     @router.patch(_REPO + "/check-runs/{run_id}")
     def edit(request: Request, run_id: int, body: ObjectBody) -> Json:
         found = access.repository(request, "checks", write=True)
-        return check_run_json(checks.edit(hub, found, run_id, body, state.bot), found, state, base)
+        return check_run_json(checks.edit(hub, found, run_id, body), found, state, base)
 
     @router.get(_REPO + "/commits/{ref:path}/check-runs")
     def of_commit(request: Request, ref: str) -> Response:

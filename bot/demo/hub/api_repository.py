@@ -23,12 +23,6 @@ _REPO = "/repos/{owner}/{repo}"
 def routes(hub: Hub, access: Access) -> APIRouter:
     router, base = APIRouter(), hub.base_url
 
-    def ref_json(repository: Repository, name: str, sha: str) -> Json:
-        api = f"{base}/repos/{repository.full_name}/git"
-        target = {"type": "commit", "sha": sha, "url": f"{api}/commits/{sha}"}
-        ref = f"refs/heads/{name}"
-        return {"ref": ref, "node_id": f"REF_{name}", "url": f"{api}/{ref}", "object": target}
-
     @router.get(_REPO)
     def repository(request: Request) -> Json:
         return repository_json(access.repository(request, "metadata"), base)
@@ -70,6 +64,15 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             "_links": {"self": url, "git": git_url, "html": html},
         }
 
+    _branch_routes(router, hub, access)
+    _ref_routes(router, hub, access)
+    _commit_routes(router, hub, access)
+    return router
+
+
+def _branch_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base = hub.base_url
+
     @router.get(_REPO + "/branches")
     def branches(request: Request) -> Response:
         found = access.repository(request, "contents")
@@ -96,6 +99,16 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             "protection": {"enabled": False, "required_status_checks": checks},
             "protection_url": f"{url}/protection",
         }
+
+
+def _ref_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base = hub.base_url
+
+    def ref_json(repository: Repository, name: str, sha: str) -> Json:
+        api = f"{base}/repos/{repository.full_name}/git"
+        target = {"type": "commit", "sha": sha, "url": f"{api}/commits/{sha}"}
+        ref = f"refs/heads/{name}"
+        return {"ref": ref, "node_id": f"REF_{name}", "url": f"{api}/{ref}", "object": target}
 
     @router.get(_REPO + "/git/ref/heads/{name:path}")
     def one_ref(request: Request, name: str) -> Json:
@@ -144,6 +157,10 @@ def routes(hub: Hub, access: Access) -> APIRouter:
         except HubGitError as error:
             raise invalid_because("Reference", "Reference name is not valid") from error
         pulls.branches_moved(hub, found, {name: (before, sha)}, hub.state.bot)
+
+
+def _commit_routes(router: APIRouter, hub: Hub, access: Access) -> None:
+    base = hub.base_url
 
     @router.get(_REPO + "/commits/{ref}")
     def commit(request: Request, ref: str) -> Json:
@@ -194,5 +211,3 @@ def routes(hub: Hub, access: Access) -> APIRouter:
             "commits": [commit_json(found.bare.commit(sha), found.full_name, base) for sha in ahead],
             "files": [diff_entry_json(file, found.full_name, other.sha, base) for file in files],
         }
-
-    return router

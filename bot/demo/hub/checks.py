@@ -6,7 +6,7 @@ from typing import Any
 from bot.demo.hub import payloads
 from bot.demo.hub.actions import Conclusion, Run
 from bot.demo.hub.hub import Hub, invalid, not_found, text_of
-from bot.demo.hub.issue_shapes import check_run_json, minimal_json, pull_json
+from bot.demo.hub.issue_shapes import minimal_json, pull_json
 from bot.demo.hub.shapes import integration_json, user_json
 from bot.demo.hub.state import CheckRun, Repository, User, now
 
@@ -14,7 +14,7 @@ ACTIONS_APP = 15368
 _FIELDS = ("name", "head_sha", "status", "conclusion", "external_id", "details_url", "started_at", "completed_at")
 
 
-def create(hub: Hub, repository: Repository, body: Mapping[str, Any], by: User) -> CheckRun:
+def create(hub: Hub, repository: Repository, body: Mapping[str, Any]) -> CheckRun:
     """Keep a check run on a commit.
 
     Raises:
@@ -27,17 +27,13 @@ def create(hub: Hub, repository: Repository, body: Mapping[str, Any], by: User) 
         run = CheckRun(hub.state.next_id(), text_of(body, "name", "CheckRun"), head_sha)
         _change(run, body)
         repository.check_runs[run.id] = run
-        _tell(hub, repository, run, "created", by)
     return run
 
 
-def edit(hub: Hub, repository: Repository, run_id: int, body: Mapping[str, Any], by: User) -> CheckRun:
+def edit(hub: Hub, repository: Repository, run_id: int, body: Mapping[str, Any]) -> CheckRun:
     with hub.state.lock:
         run = find(repository, run_id)
-        ended = run.status == "completed"
         _change(run, body)
-        if run.status == "completed" and not ended:
-            _tell(hub, repository, run, "completed", by)
     return run
 
 
@@ -77,8 +73,9 @@ def finish_workflow(
             pull_requests=pulls,
         )
         for job in run.jobs:
-            ended = {"status": "completed", "conclusion": conclusion, "started_at": run.at, "completed_at": run.at}
-            repository.check_runs[job.id] = CheckRun(job.id, job.name, head_sha, **ended)
+            repository.check_runs[job.id] = CheckRun(
+                job.id, job.name, head_sha, "completed", conclusion, started_at=run.at, completed_at=run.at
+            )
         common = hub.common(repository, repository.owner)
         minimal, commit = minimal_json(repository, hub.base_url), repository.bare.commit(head_sha)
         hub.sender.send("workflow_run", payloads.workflow_run(common, run, minimal, commit, hub.base_url))
@@ -109,13 +106,3 @@ def _change(run: CheckRun, body: Mapping[str, Any]) -> None:
         raise invalid("CheckRun", "conclusion", "missing_field")
     if run.status != "queued":
         run.started_at = run.started_at or now()
-
-
-def _tell(hub: Hub, repository: Repository, run: CheckRun, action: str, by: User) -> None:
-    hub.tell(
-        "check_run",
-        repository,
-        by,
-        action=action,
-        check_run=check_run_json(run, repository, hub.state, hub.base_url),
-    )

@@ -118,6 +118,10 @@ class BareRepository:
         found = self._try("merge-base", one, other)
         return found.strip() if found else None
 
+    def fetch_from(self, fork: "BareRepository", sha: str) -> None:
+        """Bring a fork's branch head over, kept under a ref of its own as GitHub keeps `refs/pull`."""
+        self._git("fetch", "--quiet", "--no-tags", str(fork.path), f"{sha}:refs/pull/{sha}/head")
+
     def diff(self, base: str, head: str) -> str:
         """Return what `head` changed since it left `base`, as a unified diff."""
         return self._git("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}")

@@ -39,6 +39,7 @@ def issue_json(issue: Issue, repository: Repository, base: str) -> Json:
         "closed_at": issue.closed_at,
         "author_association": association(issue.author, repository),
         "performed_via_github_app": None,
+        "reactions": no_reactions(url),
     }
     if issue.pull:
         html = body["html_url"]
@@ -95,6 +96,7 @@ def pull_json(issue: Issue, repository: Repository, base: str) -> Json:
         "labels": [label_json(label, repository.full_name, base) for label in issue.labels],
         "state": issue.state,
         "locked": False,
+        "active_lock_reason": None,
         "draft": pull.draft,
         "head": side(pull.head_ref, pull.head_sha),
         "base": side(pull.base_ref, pull.base_sha),
@@ -140,6 +142,7 @@ def comment_json(comment: Comment, issue: Issue, repository: Repository, base: s
         "updated_at": comment.updated_at,
         "author_association": association(comment.author, repository),
         "performed_via_github_app": None,
+        "reactions": no_reactions(f"{api}/issues/comments/{comment.id}"),
     }
 
 
@@ -196,6 +199,12 @@ def minimal_json(repository: Repository, base: str) -> Json:
 def html_url(issue: Issue, repository: Repository, base: str) -> str:
     """Return the address of the page that a person looks at."""
     return f"{base}/{repository.full_name}/{'pull' if issue.pull else 'issues'}/{issue.number}"
+
+
+def no_reactions(url: str) -> Json:
+    """Return GitHub's `reaction-rollup`: nobody counts reactions here."""
+    kinds = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+    return {"url": f"{url}/reactions", "total_count": 0, **dict.fromkeys(kinds, 0)}
 
 
 def association(user: User, repository: Repository) -> str:

@@ -8,6 +8,8 @@ from bot.demo.hub.issue_shapes import comment_json, issue_json, pull_json
 from bot.demo.hub.shapes import label_json
 from bot.demo.hub.state import Comment, Issue, Label, Pull, Repository, User, now
 
+Json = dict[str, Any]
+
 # https://docs.github.com/en/rest: a body ends at 65,536 characters.
 BODY_LIMIT = 65_536
 
@@ -61,7 +63,7 @@ def add_labels(hub: Hub, repository: Repository, issue: Issue, names: Sequence[s
             label = hub.state.label(repository, name)
             if label not in issue.labels:
                 issue.labels.append(label)
-                _tell_label(hub, repository, issue, "labeled", label, by)
+                _tell_label(hub, repository, issue, by, labeled=label)
 
 
 def remove_label(hub: Hub, repository: Repository, issue: Issue, name: str, by: User) -> None:
@@ -70,7 +72,7 @@ def remove_label(hub: Hub, repository: Repository, issue: Issue, name: str, by: 
         if label is None:
             raise not_found()
         issue.labels.remove(label)
-        _tell_label(hub, repository, issue, "unlabeled", label, by)
+        _tell_label(hub, repository, issue, by, unlabeled=label)
 
 
 def set_labels(hub: Hub, repository: Repository, issue: Issue, names: Sequence[str], by: User) -> None:
@@ -118,7 +120,9 @@ def tell(hub: Hub, repository: Repository, issue: Issue, action: str, by: User, 
         hub.tell("issues", repository, by, action=action, issue=body, **more)
 
 
-def _tell_label(hub: Hub, repository: Repository, issue: Issue, action: str, label: Label, by: User) -> None:
+def _tell_label(hub: Hub, repository: Repository, issue: Issue, by: User, **changed: Label) -> None:
+    """Tell of a label; the keyword is what happened to it."""
+    ((action, label),) = changed.items()
     tell(hub, repository, issue, action, by, label=label_json(label, repository.full_name, hub.base_url))
 
 
@@ -126,7 +130,7 @@ def _tell_comment(hub: Hub, repository: Repository, comment: Comment, action: st
     issue = repository.issues[comment.number]
     body = comment_json(comment, issue, repository, hub.base_url)
     about = issue_json(issue, repository, hub.base_url)
-    more = {"changes": {}} if action == "edited" else {}
+    more: Json = {"changes": {}} if action == "edited" else {}
     hub.tell("issue_comment", repository, by, action=action, issue=about, comment=body, **more)
 
 

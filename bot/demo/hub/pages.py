@@ -24,7 +24,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # The one kind of HTML that GitHub's comments commonly use and that can do no harm without attributes.
 _FOLDING = re.compile(r"&lt;(/?)(details|summary)&gt;")
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def markdown(text: str | None) -> Markup:
@@ -95,7 +95,7 @@ def routes(hub: Hub) -> APIRouter:
     def issue(owner: str, repo: str, number: int) -> Response:
         found = find(owner, repo)
         shown = find_issue(found, number, pull=False)
-        more = {"state": shown.state, "pull": None, "checks": [], "files": []}
+        more: dict[str, object] = {"state": shown.state, "pull": None, "checks": [], "files": []}
         return show("issue.html", **conversation(found, shown), **more)
 
     @router.get("/{owner}/{repo}/pull/{number}.diff")

@@ -87,7 +87,7 @@ def merge(hub: Hub, repository: Repository, number: int, body: Mapping[str, Any]
     return merged
 
 
-def review(hub: Hub, repository: Repository, number: int, state: ReviewState, body: str, by: User) -> Review:
+def review(hub: Hub, repository: Repository, number: int, by: User, *, state: ReviewState, body: str) -> Review:
     with hub.state.lock:
         issue, pull = find(repository, number)
         made = Review(hub.state.next_id(), by, state, body, pull.head_sha)

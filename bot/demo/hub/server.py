@@ -1,5 +1,6 @@
 """Starts and stops the local GitHub, and tells its stories."""
 
+import socket
 import tempfile
 import threading
 import time
@@ -61,17 +62,21 @@ class LocalHub:
         self._folder = tempfile.TemporaryDirectory(prefix="acrouter-hub-")
         self._sender = WebhookSender(webhook_url, webhook_secret)
         self._hub = Hub(State(app_id, slug, installation_id, PERMISSIONS), self._sender, self.base_url)
+        self.app = application(self._hub, private_key_pem)
         config = uvicorn.Config(
-            application(self._hub, private_key_pem),
-            host="127.0.0.1",
-            port=port,
+            self.app,
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=3,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, name="local-hub", daemon=True)
+        self._socket = socket.socket()
+        # A port that was ours a moment ago is free again at once.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="local-hub", daemon=True
+        )
 
     def __enter__(self) -> "LocalHub":
         self.start()
@@ -84,20 +89,27 @@ class LocalHub:
         """Start serving; returns when the port answers.
 
         Raises:
-            BotError: it did not come up, as where the port is taken.
+            BotError: the port is taken, or it did not come up in time.
         """
+        try:
+            self._socket.bind(("127.0.0.1", self.port))
+            self._socket.listen()
+        except OSError as error:
+            raise BotError(f"{NAME} cannot listen on 127.0.0.1:{self.port}: {error.strerror}") from error
         self._sender.start()
         self._thread.start()
         deadline = time.monotonic() + 15
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
-                raise BotError(f"{NAME} could not listen on 127.0.0.1:{self.port}; is the port taken?")
+                raise BotError(f"{NAME} did not come up on 127.0.0.1:{self.port}")
             time.sleep(0.01)
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(10)
-        self._sender.stop()
+        if self._thread.ident:
+            self._thread.join(10)
+            self._sender.stop()
+        self._socket.close()
         self._folder.cleanup()
 
     @property
@@ -183,7 +195,7 @@ class LocalHub:
     def review(
         self, number: int, state: ReviewState, *, by: str = "maintainer", body: str = "", repository: str = ""
     ) -> None:
-        pulls.review(self._hub, self._repository(repository), number, state, body, self._user(by))
+        pulls.review(self._hub, self._repository(repository), number, self._user(by), state=state, body=body)
 
     def fail_ci(
         self,

@@ -134,6 +134,7 @@ def repository_json(repository: Repository, base: str) -> Json:
         "allow_forking": True,
         "web_commit_signoff_required": False,
         "topics": [],
+        "custom_properties": {},
         **dict.fromkeys(("forks", "forks_count", "stargazers_count", "watchers", "watchers_count"), 0),
         **dict.fromkeys(("network_count", "subscribers_count", "size"), 0),
         "open_issues": open_issues,

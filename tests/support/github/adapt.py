@@ -24,6 +24,7 @@ def mend(value: Json, find: Find, aliases: Mapping[str, str]) -> Json:
     if not isinstance(value, dict):
         return value
     mended = {key: mend(item, find, aliases) for key, item in value.items()}
+    _fill(mended)
     if "merged_at" in mended and isinstance(mended.get("head"), dict):
         _mend_pull(mended, find)
     elif "repository_url" in mended and "number" in mended:
@@ -36,6 +37,17 @@ def permission(answer: Json, hosted: Hosted, login: str) -> Json:
     told = hosted.permissions.get(login.lower(), answer["permission"])
     word = _LEGACY.get(told, told)
     return {**answer, "permission": word, "role_name": "write" if told == "push" else told}
+
+
+def _fill(value: dict[str, Json]) -> None:
+    """Add fields that GitHub has by now and the stateful GitHub has not."""
+    if "full_name" in value and "clone_url" in value:
+        value.setdefault("custom_properties", {})
+        value.setdefault("web_commit_signoff_required", False)
+    elif "merged_at" in value:
+        value.setdefault("active_lock_reason", None)
+    elif "login" in value and "public_repos" not in value and value.get("name", "") is None:
+        del value["name"]
 
 
 def _mend_pull(pull: dict[str, Json], find: Find) -> None:

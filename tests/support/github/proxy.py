@@ -3,6 +3,8 @@
 import json
 import re
 import threading
+import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +16,15 @@ from tests.support.github.emulate import Emulate, EmulateError
 from tests.support.github.faults import AfterWork, Answer, Faults, Hold, Reset
 from tests.support.github.mirror import Hosted
 from tests.support.github.wire import ConnectionReset, Recorded, Request, Response, as_json, error
+from tests.support.services import wait_until
 
 Json = Any
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date"}
 _GIT = re.compile(r"/([^/]+/[^/]+?)(?:\.git)?(/info/refs|/git-upload-pack|/git-receive-pack)")
 _PERMISSION = re.compile(r"/repos/([^/]+/[^/]+)/collaborators/([^/]+)/permission")
+# Refs move there because we move them, so their webhooks are ours to send; the App does not subscribe to the others.
+_NOT_RELAYED = {"push", "create", "delete", "check_suite", "check_run", "workflow_run", "repository", "label"}
+_MARK = "mark "
 
 
 class Proxy:
@@ -39,7 +45,9 @@ class Proxy:
         self.tokens: dict[str, Mapping[str, Json]] = {}
         """Installation tokens that were minted through here: their permissions and repositories."""
         self.expired: set[str] = set()
-        self.lacking = Lacking(self)
+        self._marks: set[str] = set()
+        self._lacking = Lacking(self)
+        self.telling = self._lacking.telling
 
     def find(self, full_name: str) -> Hosted | None:
         return self.hosted.get(full_name.lower())
@@ -86,6 +94,22 @@ class Proxy:
         )
         return self._mended(request, response)
 
+    def settle(self) -> None:
+        """Wait until the webhooks of all that was done so far have been sent.
+
+        The stateful GitHub sends them after its answers. It starts to send each at once, so all that it owes have
+        started when one arrives that tells of a change made last.
+        """
+        if self.hosted:
+            mark = _MARK + uuid.uuid4().hex
+            full_name = next(iter(self.hosted.values())).full_name
+            self.emulate.mirror("PATCH", f"/repos/{full_name}", {"description": mark})
+            wait_until(lambda: mark in self._marks, what="the stateful GitHub's webhook")
+            time.sleep(0.05)  # those that started before it may be a little behind it
+            with self.lock:
+                pass
+        self.sender.settle()
+
     def perform(self, method: str, path: str, body: Json, by: str) -> Json:
         """Do what a person does: no fault, no record. Returns the decoded answer.
 
@@ -108,6 +132,9 @@ class Proxy:
                 for head in other.pulls.values():
                     after = moved.get(head.ref, (None, None))[1]
                     if head.open and head.repository == hosted.full_name and after:
+                        if other is not hosted:
+                            other.bare.fetch_from(hosted.bare, after)
+                            other.copy_objects(self.emulate, after)
                         head.sha = after
             return moved
 
@@ -117,7 +144,7 @@ class Proxy:
         refused = self._unauthorised(request)
         if refused:
             return refused
-        ours = self.lacking.answer(request)
+        ours = self._lacking.answer(request)
         if ours is None:
             return self.forward(request)
         self._check_response(request, ours)
@@ -147,7 +174,7 @@ class Proxy:
             return _of_git(refusal(403, "Permission to the repository denied."))
         answer = serve(hosted.bare.path, asked, "acrouter[bot]")
         if path == "/git-receive-pack":
-            self.lacking.tell_moved(hosted, self.sync(hosted), None)
+            self.telling.tell_moved(hosted, self.sync(hosted), None)
         return _of_git(answer)
 
     def _mended(self, request: Request, response: Response) -> Response:
@@ -179,11 +206,12 @@ class Proxy:
     def _relay(self, request: Request) -> Response:
         """Hand a webhook of the stateful GitHub's on to the App, mended."""
         event, payload = request.headers["x-github-event"], request.json()
+        if (payload["repository"].get("description") or "").startswith(_MARK):
+            self._marks.add(payload["repository"]["description"])
         with self.lock:
-            # Refs move there because we move them; their webhooks are ours to send.
-            if event not in ("push", "create", "delete", "check_suite", "workflow_run"):
+            if event not in _NOT_RELAYED:
                 payload = adapt.mend(payload, self.find, self.aliases)
-                self.sender.send(*self.lacking.complete(event, payload))
+                self.sender.send(*self.telling.complete(event, payload))
         return Response(204)
 
     def _check_request(self, request: Request) -> None:
