@@ -335,9 +335,16 @@ def _push(payload: Payload) -> Event:
         before=payload.text("before"),
         after=payload.text("after"),
         commits=tuple(Commit(c.text("id"), c.optional_text("message")) for c in payload.objects("commits")),
-        # Not the commit's own time, which is its author's clock.
-        at=payload.object("repository").moment("pushed_at"),
+        at=_pushed_at(payload),
     )
+
+
+def _pushed_at(payload: Payload) -> datetime:
+    """The time of a push; a commit's own, which is its author's clock, only where GitHub gives none."""
+    repository, head = payload.object("repository"), payload.optional_object("head_commit")
+    if repository.data.get("pushed_at") is None and head is not None:
+        return head.moment("timestamp")
+    return repository.moment("pushed_at")
 
 
 def _installation(payload: Payload) -> Event:

@@ -1,6 +1,7 @@
 """A stateful GitHub with one repository, and the Forge under test."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -8,9 +9,11 @@ import pytest
 from pydantic import SecretStr
 
 from bot.github import GitHubForge
+from store.database import Database
 from store.settings import Settings
 from tests.support.github.fixtures import github
 from tests.support.github.server import GitHubServer
+from tests.support.world import World, running_world
 from workers.ports import RepositoryRef
 
 __all__ = ["github"]
@@ -59,3 +62,10 @@ def repository(shop: GitHubServer) -> RepositoryRef:
     """`acme/shop` as the store knows it."""
     found = httpx.get(f"{shop.base_url}/repos/{REPOSITORY}").json()
     return RepositoryRef(found["id"], shop.installation_id, REPOSITORY)
+
+
+@pytest.fixture
+def world(shop: GitHubServer, settings: Settings, sqlite_database: Database) -> Iterator[World]:
+    """acrouter, installed on `acme/shop`."""
+    with running_world(shop, settings, sqlite_database) as running:
+        yield running

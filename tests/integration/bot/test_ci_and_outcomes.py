@@ -1,0 +1,158 @@
+"""Failed CI that starts tasks, and what becomes of acrouter's own PRs."""
+
+import httpx
+import pytest
+
+from bot.demo.hub.webhooks import Delivery
+from bot.signature import sign
+from store.states import OutcomeKind, TaskKind, TaskState
+from tests.support.world import World
+
+pytestmark = pytest.mark.node
+
+
+def published(world: World) -> tuple[int, int]:
+    """Let acrouter have opened a PR for an issue; return the task's id and the PR's number."""
+    world.github.label(world.github.open_issue("Bug"), "acrouter")
+    world.settle()
+    task_id = world.tasks()[0].id or 0
+    return task_id, world.publish(task_id)
+
+
+def kinds(world: World) -> list[OutcomeKind]:
+    return [outcome.kind for outcome in world.outcomes()]
+
+
+def test_a_failed_run_starts_one_task_though_two_events_tell_of_it(world: World) -> None:
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    sha = world.github.push("feature", {"a.txt": "a\n"})
+    run = world.github.fail_ci(sha, "feature")
+    world.settle()
+    (task,) = world.tasks()
+    assert (task.kind, task.ci_run_id, task.base_ref, task.base_sha) == (TaskKind.CI_FAILURE, run, "feature", sha)
+    assert task.target.endswith("/branch/feature")
+    # The events come again when the task has long ended.
+    world.end(task.id or 0)
+    for delivery in [d for d in world.github.deliveries if d.event in ("workflow_run", "check_suite")]:
+        send_anew(world, delivery)
+    world.settle()
+    assert len(world.tasks()) == 1
+
+
+def test_the_check_suite_alone_is_enough(world: World) -> None:
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    sha = world.github.push("feature", {"a.txt": "a\n"})
+    world.settle()
+    world.github.lose_webhooks(1)
+    run = world.github.fail_ci(sha, "feature")
+    world.settle()
+    assert [task.ci_run_id for task in world.tasks()] == [run]
+
+
+def test_a_failed_run_of_a_pr_puts_its_words_there(world: World) -> None:
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: [ci]\n"})
+    sha = world.github.push("feature", {"a.txt": "a\n"})
+    number = world.github.open_pull_request("Feature", head="feature")
+    world.github.fail_ci(sha, "feature", workflow="ci")
+    world.settle()
+    (task,) = world.tasks()
+    assert task.target_number == number
+    assert task.target.endswith(f"/pull/{number}")
+
+
+@pytest.mark.parametrize("text", [None, "on_ci_failure: false\n", "on_ci_failure: [nightly]\n", "on_ci_failur: true\n"])
+def test_a_failed_run_starts_nothing_unless_the_default_branch_says_so(world: World, text: str | None) -> None:
+    if text is not None:
+        world.github.push("main", {".acrouter.yml": text})
+    # The branch's own word does not count.
+    sha = world.github.push("feature", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.fail_ci(sha, "feature")
+    world.settle()
+    assert world.tasks() == []
+
+
+def test_an_old_run_of_a_branch_that_moved_on_starts_nothing(world: World) -> None:
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    old = world.github.push("feature", {"a.txt": "a\n"})
+    world.github.push("feature", {"a.txt": "b\n"})
+    world.github.fail_ci(old, "feature")
+    world.settle()
+    assert world.tasks() == []
+
+
+def test_ci_on_our_own_branch_is_an_outcome_and_starts_nothing(world: World) -> None:
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    task_id, _ = published(world)
+    head = world.tasks()[0].head_sha
+    world.github.fail_ci(head, "acrouter/task-1")
+    world.settle()
+    assert [(o.task_id, o.kind) for o in world.outcomes()] == [(task_id, OutcomeKind.CI_FAILED)]
+    world.github.pass_ci(head, "acrouter/task-1")
+    world.settle()
+    assert kinds(world) == [OutcomeKind.CI_FAILED, OutcomeKind.CI_PASSED]
+    assert len(world.tasks()) == 1
+
+
+def test_a_merge_is_an_outcome_once(world: World) -> None:
+    task_id, pull = published(world)
+    sha = world.github.merge(pull)
+    world.settle()
+    (outcome,) = world.outcomes()
+    assert (outcome.task_id, outcome.kind, outcome.data["merge_sha"]) == (task_id, OutcomeKind.MERGED, sha)
+    assert world.tasks()[0].state is TaskState.MERGED
+
+
+def test_a_pr_closed_without_a_merge_is_an_outcome(world: World) -> None:
+    _, pull = published(world)
+    world.github.close(pull)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.CLOSED]
+    assert world.tasks()[0].state is TaskState.CLOSED
+
+
+def test_a_revert_on_the_default_branch_is_an_outcome(world: World) -> None:
+    _, pull = published(world)
+    sha = world.github.merge(pull)
+    message = f'Revert "Fix"\n\nThis reverts commit {sha}.'
+    world.github.push("main", {"fix.txt": "as before\n"}, message=message)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
+
+
+def test_githubs_revert_button_is_the_same_revert(world: World) -> None:
+    _, pull = published(world)
+    sha = world.github.merge(pull)
+    world.settle()
+    world.github.push("revert-1", {"fix.txt": "as before\n"}, message=f"This reverts commit {sha}.")
+    revert = world.github.open_pull_request('Revert "Fix"', head="revert-1", body=f"Reverts acme/shop#{pull}")
+    world.github.merge(revert)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
+
+
+def test_a_maintainers_request_for_changes_is_an_outcome_and_a_strangers_is_not(world: World) -> None:
+    _, pull = published(world)
+    world.github.review(pull, "CHANGES_REQUESTED", by="stranger")
+    world.settle()
+    assert kinds(world) == []
+    world.github.review(pull, "CHANGES_REQUESTED", by="contributor")
+    world.github.set_permission("contributor", "write")
+    world.settle()
+    assert kinds(world) == [OutcomeKind.CHANGES_REQUESTED]
+
+
+def test_somebody_elses_commits_on_our_branch_are_one_outcome(world: World) -> None:
+    published(world)
+    sha = world.github.push("acrouter/task-1", {"more.txt": "x\n"})
+    world.settle()
+    assert [(o.kind, o.ref) for o in world.outcomes()] == [(OutcomeKind.FOREIGN_COMMITS, sha)]
+
+
+def send_anew(world: World, delivery: Delivery) -> None:
+    """Send a webhook's body again under another delivery id."""
+    headers = {
+        "X-GitHub-Event": delivery.event,
+        "X-GitHub-Delivery": f"again-{delivery.guid}",
+        "X-Hub-Signature-256": sign(delivery.body, world.github.webhook_secret),
+    }
+    httpx.post(world.github.webhook_url or "", content=delivery.body, headers=headers).raise_for_status()

@@ -1,0 +1,119 @@
+"""Which words in a comment are a command."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bot.commands import Command, Verb, parse_commands
+from bot.errors import CommandError
+
+
+def test_a_command_is_the_first_token_of_a_line_of_prose() -> None:
+    assert parse_commands("Thanks!\n/route fix\nmore words") == [Command(Verb.FIX)]
+    assert parse_commands("please /route fix") == []
+
+
+def test_options_are_read() -> None:
+    (command,) = parse_commands('/route fix model=gpt-5.4 budget=$1.50 hint="don\'t touch `api.py`"')
+    assert command == Command(Verb.FIX, "gpt-5.4", 1.5, "don't touch `api.py`")
+
+
+def test_a_phones_quotation_marks_are_quotation_marks() -> None:
+    assert parse_commands("/route retry hint=“two words”") == [Command(Verb.RETRY, hint="two words")]
+
+
+def test_several_commands_keep_their_order() -> None:
+    assert [c.verb for c in parse_commands("/route stop\n\n/route retry")] == [Verb.STOP, Verb.RETRY]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "> /route fix",
+        "> quoted\n/route fix",  # a lazy continuation still belongs to the quote
+        "`/route fix`",
+        "`code\n/route fix`",
+        "```\n/route fix\n```",
+        "~~~\n/route fix",
+        "    /route fix",
+        "<!-- /route fix -->",
+        "<!--\n\n/route fix\n\n-->",
+        "words <!--\n/route fix\n-->",
+        "- /route fix",
+        "1. /route fix",
+        "# /route fix",
+        "| a |\n|---|\n/route fix",
+        "\\/route fix",
+        "**/route fix**",
+        "[/route fix](https://example.com)",
+        "\u200b/route fix",
+        "/route/api answers 404",
+        "/routefix",
+        "<div>\n/route fix\n</div>",
+    ],
+)
+def test_what_is_not_prose_is_no_command(body: str) -> None:
+    assert parse_commands(body) == []
+    assert parse_commands(body.replace("\n", "\r\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("/route", "needs a command"),
+        ("/route fxi", "Did you mean 'fix'?"),
+        ("/route stop now", "stands alone"),
+        ("/route fix modle=x", "Did you mean 'model'?"),
+        ("/route fix please", "It takes 'model=', 'budget=', 'hint='"),
+        ("/route fix budget=-1", "above 0"),
+        ("/route fix budget=nan", "above 0"),
+        ("/route fix budget=inf", "above 0"),
+        ("/route fix budget=1 budget=2", "twice"),
+        ('/route fix hint="open', "left open"),
+        ("/route fix model=$(id)", "not a model's name"),
+        (f'/route fix hint="{"x" * 2001}"', "longer than 2000"),
+        ("/route help\n" * 6, "More than 5"),
+    ],
+)
+def test_a_wrong_command_is_answered_with_what_to_do(body: str, words: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        parse_commands(body)
+    assert words in str(caught.value)
+
+
+def test_a_mails_signature_does_not_hide_a_command() -> None:
+    assert parse_commands("/route fix\n-- \nAda") == [Command(Verb.FIX)]
+
+
+_PIECES = st.lists(
+    st.sampled_from(
+        ["/route fix", "/route", " ", "\n", "\r\n", "> ", "```", "`", "<!--", "-->", "|", "-", "\t", "\u200b", "\\"]
+        + ["*", "<b>", '"', "hint=", "[", "](", "# ", "1. ", "    ", "x", "&#47;", "\x00", "\u202e"]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@given(_PIECES)
+@example("`" * 3000 + "\n/route fix")
+@example("/route fix " * 5000)
+@example("> " * 20_000 + "/route fix")
+@example("[" * 30_000 + "\n/route fix")
+@settings(deadline=None, max_examples=300)
+def test_any_markdown_gives_commands_or_one_clear_error(body: str) -> None:
+    try:
+        commands = parse_commands(body)
+    except CommandError as error:
+        assert str(error)
+    else:
+        assert all(isinstance(command, Command) for command in commands)
+        if commands:
+            assert "/route" in body
+
+
+@given(_PIECES)
+@settings(deadline=None, max_examples=200)
+def test_nothing_in_a_quote_or_a_fence_is_ever_a_command(body: str) -> None:
+    quoted = "\n".join(f"> {line}" for line in body.splitlines())
+    assert parse_commands(quoted) == []
+    assert parse_commands(f"{'`' * 70}\n{body}\n{'`' * 70}") == []
