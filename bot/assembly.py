@@ -6,19 +6,11 @@ import socket
 import threading
 
 import structlog
-<<<<<<< HEAD
-from routing.pool import ModelPool, load_pool
-from routing.router import make_router
-=======
 
 from bot.github.forge import GitHubForge
 from bot.handle import make_handler
 from routing import Router
->>>>>>> core
 from sandbox.backends import choose_backend
-
-from bot.github.forge import GitHubForge
-from bot.handle import make_handler
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database

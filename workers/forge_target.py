@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
-
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config

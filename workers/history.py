@@ -18,7 +18,7 @@ def record(session: Session, task: Task, state: TaskState, message: str, **data:
     now = utc_now()
     if state != task.state and not state.is_open:
         task.finished_at = task.finished_at or now
-    message = scrub(message).replace("\x00", "")
+    message = _clean(message)
     task.state = state
     task.reason = message
     task.updated_at = now
@@ -31,4 +31,9 @@ def record(session: Session, task: Task, state: TaskState, message: str, **data:
 def note(session: Session, task: Task, message: str, **data: Any) -> None:
     """Append a step worth telling that leaves the task's state as it is."""
     assert task.id is not None
-    session.add(History(task_id=task.id, state=task.state, message=scrub(message).replace("\x00", ""), data=scrub_json(data)))
+    session.add(History(task_id=task.id, state=task.state, message=_clean(message), data=scrub_json(data)))
+
+
+def _clean(message: str) -> str:
+    """No secret may stay, and Postgres takes no NUL."""
+    return scrub(message).replace("\x00", "")

@@ -100,9 +100,8 @@ def _read_task(path: Path) -> tuple[str, str]:
 
 
 def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
-    from routing.dimension import classify
-
     from routing import RoutingTask
+    from routing.dimension import classify
     from workers.runtime import Runtime
 
     assert isinstance(runtime, Runtime)

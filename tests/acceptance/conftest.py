@@ -2,8 +2,9 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 import redis
@@ -25,7 +26,9 @@ REPOSITORY = "acme/tool"
 CONFIG = "exploration: off\n"
 """Without exploration the same evidence gives the same choice."""
 
-Host = Callable[[str], None]
+
+class Host(Protocol):
+    def __call__(self, name: str, config: str = CONFIG) -> None: ...
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import cast
 
 import uvicorn
-from routing.pool import ModelPool, ModelSpec
 from sqlmodel import col, select
 
 from bot.github import GitHubForge
 from bot.handle import make_handler
 from bot.web import create_app
+from routing.pool import ModelPool, ModelSpec
 from store.database import Database
 from store.settings import Settings
 from store.states import DeliveryState, TaskState
