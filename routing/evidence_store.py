@@ -67,7 +67,8 @@ def save(session: Session, evidence: Evidence, encoder: Encoder) -> bool:
     changes["revision"] = _later(new.revision)
     newer = _takes_precedence(new.final, new.updated_at, new.score)
     statement = insert.on_conflict_do_update(index_elements=["key"], set_=changes, where=newer)
-    return _changed(session, statement)
+    # A conflict that is not updated returns no row; the drivers' row counts differ here.
+    return session.execute(statement.returning(col(MemoryEntry.id))).first() is not None
 
 
 def save_score(session: Session, key: str, *, score: float, final: bool, at: datetime) -> bool:
@@ -79,7 +80,7 @@ def save_score(session: Session, key: str, *, score: float, final: bool, at: dat
         .where(col(MemoryEntry.key) == key, _takes_precedence(literal(final), at, score))
         .values(score=score, final=final, updated_at=at, revision=_later(_revision()))
     )
-    return _changed(session, statement)
+    return _rows_changed(session, statement) > 0
 
 
 def trim(session: Session, capacity: int) -> int:
@@ -89,8 +90,7 @@ def trim(session: Session, capacity: int) -> int:
     ).first()
     if newest_beyond is None:
         return 0
-    result = cast("CursorResult[Any]", session.execute(delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond)))
-    return result.rowcount
+    return _rows_changed(session, delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond))
 
 
 def reencode(database: Database, encoder: Encoder, batch: int = 64) -> int:
@@ -194,8 +194,8 @@ def _revision() -> int:
     return time.time_ns() // 1000
 
 
-def _changed(session: Session, statement: Any) -> bool:
-    return cast("CursorResult[Any]", session.execute(statement)).rowcount > 0
+def _rows_changed(session: Session, statement: Any) -> int:
+    return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
 def _columns(evidence: Evidence) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class VectorMemory:
         if not self._index.ntotal:
             return []
         query = self._shaped(embedding)
+        # One query is bound by memory bandwidth, and waiting for a second thread on a busy machine cost 10 times the
+        # search. The setting belongs to the calling thread, hence here.
+        faiss.omp_set_num_threads(1)
         similarities, rows = self._index.search(query[None, :], min(limit, self._index.ntotal))
         found = []
         for similarity, row in zip(similarities[0].tolist(), rows[0].tolist(), strict=True):

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,11 +223,13 @@ def _named(text: str, data: dict[str, Any]) -> str:
     entries = data.get("models")
     if not isinstance(entries, list):
         return text
-    # From the last: `models.1` is the beginning of `models.12`.
-    for position, entry in reversed(list(enumerate(entries))):
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            text = text.replace(f": models.{position}", f": models.{position} ({entry['name'][:100]})")
-    return text
+
+    def with_name(match: re.Match[str]) -> str:
+        entry = entries[int(match[1])]
+        name = entry.get("name") if isinstance(entry, dict) else None
+        return f"{match[0]} ({name[:100]})" if isinstance(name, str) else match[0]
+
+    return re.sub(r": models\.(\d+)", with_name, text)
 
 
 def _one_line(error: Exception) -> str:

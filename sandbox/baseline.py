@@ -72,7 +72,9 @@ def take_patch(sandbox: Sandbox) -> str:
         f"{_write(f'{TRUSTED}/exclude', rules)} && "
         # An index without stat data: every file is compared by its content, whatever its times say.
         f"rm -f {TRUSTED}/index && {_GIT} read-tree {tree} && "
-        f"{_GIT} ls-files -z -m -d -o --exclude-from={TRUSTED}/exclude > {TRUSTED}/changed && "
+        f"{_GIT} ls-files -z -d > {TRUSTED}/gone && "
+        f"{_GIT} update-index -z --force-remove --stdin < {TRUSTED}/gone && "
+        f"{_GIT} ls-files -z -m -o --exclude-from={TRUSTED}/exclude > {TRUSTED}/changed && "
         f"{_GIT} update-index -z --add --remove --replace --stdin < {TRUSTED}/changed",
         "The change could not be read (does the tree hold special files?)",
     )
@@ -118,7 +120,7 @@ def _glob_literal(path: str) -> str:
 def _exclude_file(sandbox: Sandbox, tree: str) -> bytes:
     listing = f"{_GIT} ls-tree -r -z --name-only {tree} | grep -z -E '(^|/)[.]gitignore$' | head -z -n 200 || true"
     script = (
-        f"{listing} > {TRUSTED}/ignores; : > {TRUSTED}/rules; "
+        f"{{ {listing}; }} > {TRUSTED}/ignores; : > {TRUSTED}/rules; "
         f"while IFS= read -r -d '' path; do "
         f'printf "%s\\0" "$path"; {_GIT} cat-file blob {tree}:"$path" | head -c 20000 | tr -d "\\000"; printf "\\0"; '
         f"done < {TRUSTED}/ignores > {TRUSTED}/rules"

@@ -223,6 +223,8 @@ TestStatus = Literal["passed", "failed", "error", "skipped"]
 class TestCommand:
     """How to run a repository's tests."""
 
+    __test__ = False  # not one of pytest's
+
     command: str
     runner: Literal["pytest", "unittest", "exit_code"]
     source: str
@@ -232,6 +234,8 @@ class TestCommand:
 @dataclass(frozen=True)
 class TestReport:
     """One run of the tests. `results` is empty where only the exit code is known."""
+
+    __test__ = False
 
     command: str
     results: Mapping[str, TestStatus]

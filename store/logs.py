@@ -49,7 +49,7 @@ def configure_logging(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("httpx", "httpcore", "urllib3", "LiteLLM", "docker", "github", "alembic"):
+    for noisy in ("faiss", "httpx", "httpcore", "urllib3", "LiteLLM", "docker", "github", "alembic"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
 
 

@@ -21,7 +21,7 @@ from sandbox.types import (
     VerificationResult,
 )
 from sandbox.verify import VerifyRequest, verify
-from store.scrub import scrub, scrub_json
+from store.scrub import scrub_json
 from store.settings import Settings
 from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision, Verification
@@ -206,7 +206,7 @@ def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
             {
                 "state": AttemptState.FAILED if unusable else AttemptState.FINISHED,
                 "exit_status": agent_run.exit_status,
-                "error": scrub(agent_run.error),
+                "error": _clean(agent_run.error),
                 "steps": agent_run.steps,
                 "tokens_in": agent_run.tokens_in,
                 "tokens_out": agent_run.tokens_out,
@@ -233,9 +233,9 @@ def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:
                 attempt_id=attempt.id,
                 score=result.score,
                 verdict=result.verdict,
-                summary=scrub(result.summary),
+                summary=_clean(result.summary),
                 signals=[
-                    {"name": s.name, "value": s.value, "weight": s.weight, "evidence": scrub(s.evidence)}
+                    {"name": s.name, "value": s.value, "weight": s.weight, "evidence": _clean(s.evidence)}
                     for s in result.signals
                 ],
                 tests=_tests(result),
@@ -253,20 +253,22 @@ def _tests(result: VerificationResult) -> dict[str, Any]:
             "exit_code": report.exit_code,
             "timed_out": report.timed_out,
             "duration_s": round(report.duration_s, 3),
-            "output_tail": scrub(report.output_tail),
+            "output_tail": report.output_tail,
         }
 
     report = result.after or result.before
-    return {
-        "command": report.command if report else "",
-        "before": counts(result.before),
-        "after": counts(result.after),
-        "fail_to_pass": list(result.fail_to_pass),
-        "pass_to_fail": list(result.pass_to_fail),
-    }
+    tests: dict[str, Any] = _clean(
+        {
+            "command": report.command if report else "",
+            "before": counts(result.before),
+            "after": counts(result.after),
+            "fail_to_pass": list(result.fail_to_pass),
+            "pass_to_fail": list(result.pass_to_fail),
+        }
+    )
+    return tests
 
 
-def _clean(trajectory: Any) -> dict[str, Any]:
-    """Postgres' jsonb takes no NUL, and no secret may stay."""
-    cleaned: dict[str, Any] = scrub_json(trajectory)
-    return cleaned
+def _clean(value: Any) -> Any:
+    """No secret may stay, and Postgres takes no NUL."""
+    return scrub_json(value)

@@ -4,11 +4,11 @@ import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from routing.evidence_store import EvidenceFeed, save, trim
 from sqlmodel import Session
 
 from routing import Evidence, Router, RoutingDecision, RoutingTask
 from routing.errors import NoModelLeft
+from routing.evidence_store import EvidenceFeed, save, trim
 from store.database import Database
 from store.tables import Attempt
 from store.types import utc_now

@@ -4,8 +4,6 @@ Celery carries wake-ups only. A message that is lost, doubled or late harms noth
 the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 """
 
-from collections.abc import Callable
-
 from celery import Celery
 from celery.signals import worker_shutting_down
 
@@ -35,7 +33,7 @@ def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
                 "options": {"expires": reconcile_every_s},
             }
         },
-        beat_schedule_filename=":memory:",
+        worker_redirect_stdouts=False,
     )
     _register(app)
     return app
@@ -63,12 +61,20 @@ class CeleryQueue:
 
 
 def _register(app: Celery) -> None:
-    def task(name: str, job: Callable[..., None]) -> None:
-        app.task(name=name)(job)
+    for job in (_deliver, _work, _reconcile):
+        app.task(name=f"acrouter.{job.__name__.lstrip('_')}")(job)
 
-    task("acrouter.deliver", lambda delivery_id: _jobs().deliver(delivery_id))
-    task("acrouter.work", lambda task_id: _jobs().work(task_id))
-    task("acrouter.reconcile", lambda: _jobs().reconcile())
+
+def _deliver(delivery_id: int) -> None:
+    _jobs().deliver(delivery_id)
+
+
+def _work(task_id: int) -> None:
+    _jobs().work(task_id)
+
+
+def _reconcile() -> None:
+    _jobs().reconcile()
 
 
 def _jobs() -> WorkerJobs:

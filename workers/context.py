@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from routing.dimension import classify, detect_language
-
 from routing import Dimension, RoutingTask
+from routing.dimension import classify, detect_language
 from sandbox.patch import BLOCKED, PatchRules
 from sandbox.setup_plan import detect
 from sandbox.testing import discover

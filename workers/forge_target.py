@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
-
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
@@ -41,6 +40,7 @@ class ForgeTarget:
             timeout_s=run.runtime.settings.setup_timeout_s,
         )
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
+        title, text = title.replace("\x00", ""), text.replace("\x00", "")  # Postgres takes no NUL
         run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
         return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
 

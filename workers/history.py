@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlmodel import Session
 
+from store.scrub import scrub, scrub_json
 from store.states import TaskState
 from store.tables import History, Task
 from store.types import utc_now
@@ -17,16 +18,22 @@ def record(session: Session, task: Task, state: TaskState, message: str, **data:
     now = utc_now()
     if state != task.state and not state.is_open:
         task.finished_at = task.finished_at or now
+    message = _clean(message)
     task.state = state
     task.reason = message
     task.updated_at = now
     task.report_due = True
     session.add(task)
     assert task.id is not None
-    session.add(History(task_id=task.id, at=now, state=state, message=message, data=data))
+    session.add(History(task_id=task.id, at=now, state=state, message=message, data=scrub_json(data)))
 
 
 def note(session: Session, task: Task, message: str, **data: Any) -> None:
     """Append a step worth telling that leaves the task's state as it is."""
     assert task.id is not None
-    session.add(History(task_id=task.id, state=task.state, message=message, data=data))
+    session.add(History(task_id=task.id, state=task.state, message=_clean(message), data=scrub_json(data)))
+
+
+def _clean(message: str) -> str:
+    """No secret may stay, and Postgres takes no NUL."""
+    return scrub(message).replace("\x00", "")

@@ -25,33 +25,27 @@ def model_name(name: str, *, scripted: bool) -> str:
 
 
 def decision_shown(decision: Decision, *, scripted: bool) -> RenderableType:
-    """Return the votes, the ranked list and the reasons of a decision."""
+    """Return the votes, what they come to for each model, and the reasons."""
     voters = [vote for vote in decision.votes if not vote.get("abstains")]
     table = Table(title="The votes", title_justify="left")
-    table.add_column("model")
-    for vote in voters:
-        table.add_column(f"{safe(vote['voter'])}\nweight {vote['weight']:.2f}", justify="right")
-    for name in ("together", "expected score", "expected cost"):
-        table.add_column(name, justify="right")
+    table.add_column("")
     for line in decision.ranked:
-        table.add_row(
-            model_name(line["model"], scripted=scripted),
-            *(f"{vote['shares'].get(line['model'], 0.0):.2f}" for vote in voters),
-            f"[bold]{line['share']:.2f}[/]",
-            f"{line['expected_score']:.2f}",
-            usd(line["expected_cost_usd"]),
-        )
-    silent = [vote for vote in decision.votes if vote.get("abstains")]
-    lines = [f"- {safe(reason)}" for reason in decision.reasons]
-    lines += [f"- {safe(vote['voter'])} abstains: {safe(vote['reason'])}" for vote in silent]
-    return Group(table, *lines)
+        table.add_column(model_name(line["model"], scripted=scripted), justify="right")
+    for vote in voters:
+        shares = [f"{vote['shares'].get(line['model'], 0.0):.2f}" for line in decision.ranked]
+        table.add_row(f"{safe(vote['voter'])} (weight {vote['weight']:.2f})", *shares)
+    table.add_row("[bold]together[/]", *(f"[bold]{line['share']:.2f}[/]" for line in decision.ranked))
+    table.add_row("expected score", *(f"{line['expected_score']:.2f}" for line in decision.ranked))
+    table.add_row("expected cost", *(usd(line["expected_cost_usd"]) for line in decision.ranked))
+    return Group(table, *(f"- {safe(reason)}" for reason in decision.reasons))
 
 
 def attempts_shown(view: TaskView) -> RenderableType:
     """Return what each attempt came to: the verdict, the tests before and after, the cost."""
-    table = Table(title="The attempts", title_justify="left")
-    for name in ("#", "model", "verdict", "score", "tests before", "tests after", "proved", "broken", "steps", "cost"):
-        table.add_column(name, justify="left" if name in ("model", "verdict") else "right")
+    table = Table("#", "model", "verdict", title="The attempts", title_justify="left")
+    table.add_column("score", justify="right")
+    table.add_column("tests before, after")
+    table.add_column("cost", justify="right", no_wrap=True)
     for attempt in view.attempts:
         table.add_row(*_attempt_cells(attempt))
     return table
@@ -59,25 +53,29 @@ def attempts_shown(view: TaskView) -> RenderableType:
 
 def _attempt_cells(view: AttemptView) -> list[str]:
     attempt, verification = view.attempt, view.verification
-    tests: dict[str, Any] = verification.tests if verification else {}
-    broken = len(tests.get("pass_to_fail", ()))
     verdict = verification.verdict if verification else attempt.exit_status or attempt.state.value
+    colour = "green" if verdict == "verified" else "red"
     return [
         str(attempt.number),
         model_name(attempt.model, scripted=view.scripted),
-        f"[green]{safe(verdict)}[/]" if verdict == "verified" else f"[red]{safe(verdict)}[/]",
+        f"[{colour}]{safe(verdict)}[/]",
         f"{attempt.score:.2f}" if attempt.score is not None else "-",
-        _counts(tests.get("before")),
-        _counts(tests.get("after")),
-        str(len(tests.get("fail_to_pass", ()))),
-        f"[red]{broken}[/]" if broken else "0",
-        str(attempt.steps),
+        _tests(verification.tests if verification else {}),
         usd(attempt.cost_usd),
     ]
 
 
+def _tests(tests: dict[str, Any]) -> str:
+    lines = [f"{name}: {_counts(tests.get(name))}" for name in ("before", "after")]
+    if proved := tests.get("fail_to_pass"):
+        lines.append(f"[green]{len(proved)} failed and pass now[/]")
+    if broken := tests.get("pass_to_fail"):
+        lines.append(f"[red]{len(broken)} passed and fail now[/]")
+    return "\n".join(lines)
+
+
 def _counts(report: dict[str, Any] | None) -> str:
-    return f"{report['passed']} passed, {report['failed']} failed" if report else "-"
+    return f"{report['passed']} passed, {report['failed']} failed" if report else "not run"
 
 
 def diff_shown(patch: str) -> RenderableType:

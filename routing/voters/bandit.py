@@ -81,10 +81,11 @@ def chances_to_be_best(
     mass = np.exp(logs - logs.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)
     below = np.cumsum(mass, axis=1) - mass / 2
-    # The product over the *other* arms, without a division by what may be 0.
-    reached = np.flatnonzero(in_reach)
+    # The product over the *other* arms: of those before and those after, since a division could be by 0.
+    ones = np.ones((1, _GRID))
+    before = np.cumprod(np.concatenate([ones, below[:-1]]), axis=0)
+    after = np.cumprod(np.concatenate([ones, below[:0:-1]]), axis=0)[::-1]
     chances = np.zeros(count)
-    for position, arm in enumerate(reached):
-        chances[arm] = float(np.sum(mass[position] * np.prod(np.delete(below, position, axis=0), axis=0)))
+    chances[in_reach] = np.sum(mass * before * after, axis=1)
     normalised: NDArray[np.float64] = chances / chances.sum()
     return normalised

@@ -26,6 +26,7 @@ class LocalSandbox:
         try:
             done = subprocess.run(
                 ["bash", "-c", self._localised(command)],
+                check=False,
                 cwd=self.workspace,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

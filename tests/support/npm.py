@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 from functools import cache
@@ -82,6 +81,6 @@ def _drop_what_is_not_read(folder: Path) -> None:
     for package in ("openapi", "openapi-webhooks"):
         for path in (octokit / package / "generated").iterdir():
             if not path.name.startswith("api.github.com."):
-                os.unlink(path)
+                path.unlink()
     for path in (octokit / "webhooks-examples").glob("ghes-*"):
         shutil.rmtree(path)

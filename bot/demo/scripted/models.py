@@ -25,7 +25,7 @@ class ScriptedModel:
 SCRIPTED_MODELS = (
     ScriptedModel("scripted-small", "skilled", 0.15, 0.60),
     ScriptedModel("scripted-medium", "skilled", 0.80, 3.20),
-    ScriptedModel("scripted-large", "skilled", 3.00, 15.00),
+    ScriptedModel("scripted-large", "skilled", 10.00, 50.00),
     ScriptedModel("scripted-empty", "empty", 0.15, 0.60),
     ScriptedModel("scripted-loop", "loop", 0.15, 0.60),
     ScriptedModel("scripted-garbage", "garbage", 0.15, 0.60),

@@ -41,7 +41,7 @@ class Forge:
 
     def token(self, **permissions: str) -> str:
         """Mint an installation token; without permissions the App's usual ones."""
-        usual = {name: "write" for name in ("contents", "issues", "pull_requests", "checks")} | {"actions": "read"}
+        usual = dict.fromkeys(("contents", "issues", "pull_requests", "checks"), "write") | {"actions": "read"}
         app = self.integration()
         installation = app.get_repo_installation("acme", "widget")
         return app.get_access_token(installation.id, permissions=permissions or usual).token

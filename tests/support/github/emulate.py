@@ -106,7 +106,9 @@ class Emulate:
 
     def mirror(self, method: str, path: str, body: Json = None) -> Json:
         """Make one request of the many that copy git objects."""
-        return self._call(method, path, body, next(self._mirror_tokens))
+        owner = path.split("/")[2]
+        token = next(self._mirror_tokens) if owner == self._owner else f"token-of-{owner}"
+        return self._call(method, path, body, token)
 
     def _call(self, method: str, path: str, body: Json, token: str) -> Json:
         answer = self.client.request(method, path, json=body, headers={"Authorization": f"Bearer {token}"})

@@ -23,7 +23,7 @@ _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"
 _GIT = re.compile(r"/([^/]+/[^/]+?)(?:\.git)?(/info/refs|/git-upload-pack|/git-receive-pack)")
 _PERMISSION = re.compile(r"/repos/([^/]+/[^/]+)/collaborators/([^/]+)/permission")
 # Refs move there because we move them, so their webhooks are ours to send; the App does not subscribe to the others.
-_NOT_RELAYED = {"push", "create", "delete", "check_suite", "workflow_run", "repository", "label"}
+_NOT_RELAYED = {"push", "create", "delete", "check_suite", "check_run", "workflow_run", "repository", "label"}
 _MARK = "mark "
 
 
@@ -46,7 +46,8 @@ class Proxy:
         """Installation tokens that were minted through here: their permissions and repositories."""
         self.expired: set[str] = set()
         self._marks: set[str] = set()
-        self.lacking = Lacking(self)
+        self._lacking = Lacking(self)
+        self.telling = self._lacking.telling
 
     def find(self, full_name: str) -> Hosted | None:
         return self.hosted.get(full_name.lower())
@@ -131,6 +132,9 @@ class Proxy:
                 for head in other.pulls.values():
                     after = moved.get(head.ref, (None, None))[1]
                     if head.open and head.repository == hosted.full_name and after:
+                        if other is not hosted:
+                            other.bare.fetch_from(hosted.bare, after)
+                            other.copy_objects(self.emulate, after)
                         head.sha = after
             return moved
 
@@ -140,7 +144,7 @@ class Proxy:
         refused = self._unauthorised(request)
         if refused:
             return refused
-        ours = self.lacking.answer(request)
+        ours = self._lacking.answer(request)
         if ours is None:
             return self.forward(request)
         self._check_response(request, ours)
@@ -170,7 +174,7 @@ class Proxy:
             return _of_git(refusal(403, "Permission to the repository denied."))
         answer = serve(hosted.bare.path, asked, "acrouter[bot]")
         if path == "/git-receive-pack":
-            self.lacking.tell_moved(hosted, self.sync(hosted), None)
+            self.telling.tell_moved(hosted, self.sync(hosted), None)
         return _of_git(answer)
 
     def _mended(self, request: Request, response: Response) -> Response:
@@ -207,7 +211,7 @@ class Proxy:
         with self.lock:
             if event not in _NOT_RELAYED:
                 payload = adapt.mend(payload, self.find, self.aliases)
-                self.sender.send(*self.lacking.complete(event, payload))
+                self.sender.send(*self.telling.complete(event, payload))
         return Response(204)
 
     def _check_request(self, request: Request) -> None:

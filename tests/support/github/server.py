@@ -2,25 +2,18 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.demo.hub import payloads
-from bot.demo.hub.actions import Conclusion, Run
-from bot.demo.hub.git import BareRepository, Identity
-from bot.demo.hub.state import Permission
-from bot.demo.hub.story import ReviewState
 from bot.demo.hub.webhooks import Delivery, WebhookSender
 from tests.support.github.emulate import Emulate
 from tests.support.github.faults import Action, Fault
-from tests.support.github.lacking import Lacking
-from tests.support.github.mirror import Hosted
 from tests.support.github.proxy import Proxy
+from tests.support.github.verbs import OWNER, Verbs
 from tests.support.github.wire import Recorded, make_server
 from tests.support.services import free_port
 
@@ -29,7 +22,6 @@ Json = Any
 APP_ID = 77
 APP_SLUG = "acrouter"
 INSTALLATION_ID = 4242
-OWNER = "acme"
 PEOPLE = ("maintainer", "reader", "stranger", "contributor")
 WEBHOOK_SECRET = "the App's webhook secret"
 PERMISSIONS = {
@@ -40,8 +32,6 @@ PERMISSIONS = {
     "checks": "write",
     "actions": "write",
 }
-_WORDS = {"admin": "admin", "write": "push", "read": "pull"}
-_EVENTS = {"APPROVED": "APPROVE", "CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}
 
 
 def new_private_key() -> str:
@@ -52,7 +42,7 @@ def new_private_key() -> str:
     ).decode()
 
 
-class GitHubServer:
+class GitHubServer(Verbs):
     """A stateful GitHub for one test; `with GitHubServer(folder) as gh:` starts it, checks and stops it.
 
     It is the stateful GitHub that nobody here wrote, behind a server of ours that adds what that lacks. It is a
@@ -72,7 +62,6 @@ class GitHubServer:
         self.webhook_secret = WEBHOOK_SECRET
         self.port = free_port()
         self.base_url = f"http://localhost:{self.port}"
-        self._folder = folder
         self._sender = WebhookSender(webhook_url, WEBHOOK_SECRET)
         self._emulate = Emulate(
             folder,
@@ -86,8 +75,7 @@ class GitHubServer:
             installation_id=INSTALLATION_ID,
             permissions=PERMISSIONS,
         )
-        self._proxy = Proxy(self._emulate, self._sender, self.base_url)
-        self._lacking: Lacking = self._proxy.lacking
+        super().__init__(Proxy(self._emulate, self._sender, self.base_url), self._emulate, folder)
         self._server = make_server(self.port, self._proxy.answer)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
@@ -153,6 +141,10 @@ class GitHubServer:
         found = [str(violation) for violation in self._proxy.violations]
         assert not found, "GitHub's description does not allow:\n" + "\n".join(found)
 
+    def forgive_violations(self) -> None:
+        """Forget what was found so far, in a test that is about just that."""
+        self._proxy.violations.clear()
+
     def expire_tokens(self) -> None:
         """Let every installation token that was handed out be dead."""
         self._proxy.expired |= self._proxy.tokens.keys()
@@ -168,187 +160,3 @@ class GitHubServer:
     def settle(self) -> None:
         """Wait until every webhook so far has been sent."""
         self._proxy.settle()
-
-    # The story's verbs.
-
-    def create_repository(self, full_name: str, from_git: Path) -> None:
-        owner, _, name = full_name.partition("/")
-        bare = BareRepository.copy_of(from_git, self._folder / owner / f"{name}.git")
-        made = self._emulate.call("POST", "/user/repos", {"name": name}, by=owner)
-        hosted = Hosted(made["id"], full_name, bare)
-        self._proxy.hosted[full_name.lower()] = hosted
-        self._proxy.sync(hosted)
-        self._emulate.call("PATCH", f"/repos/{full_name}", {"default_branch": bare.default_branch()}, by=owner)
-        self.set_permission("maintainer", "write", repository=full_name)
-
-    def fork(self, by: str, *, repository: str = "") -> str:
-        """Fork a repository and return the fork's full name."""
-        original = self._hosted(repository)
-        made = self._emulate.call("POST", f"/repos/{original.full_name}/forks", {}, by=by)
-        bare = BareRepository.copy_of(original.bare.path, self._folder / by / f"{made['name']}.git")
-        hosted = Hosted(made["id"], made["full_name"], bare, mirrored=dict(original.mirrored))
-        self._proxy.hosted[hosted.full_name.lower()] = hosted
-        return hosted.full_name
-
-    def set_permission(self, login: str, permission: Permission, *, repository: str = "") -> None:
-        hosted = self._hosted(repository)
-        path = f"/repos/{hosted.full_name}/collaborators/{login}"
-        if permission == "none":
-            self._emulate.call("DELETE", path)
-            hosted.permissions[login.lower()] = "none"
-            return
-        self._emulate.call("PUT", path, {"permission": _WORDS[permission]})
-        hosted.permissions[login.lower()] = permission
-
-    def open_issue(self, title: str, body: str = "", *, by: str = "maintainer", repository: str = "") -> int:
-        made = self._do("POST", "/issues", {"title": title, "body": body}, by, repository)
-        return int(made["number"])
-
-    def close_issue(self, number: int, *, by: str = "maintainer", repository: str = "") -> None:
-        self._do("PATCH", f"/issues/{number}", {"state": "closed"}, by, repository)
-
-    def label(self, number: int, name: str, *, by: str = "maintainer", repository: str = "") -> None:
-        self._do("POST", f"/issues/{number}/labels", {"labels": [name]}, by, repository)
-
-    def unlabel(self, number: int, name: str, *, by: str = "maintainer", repository: str = "") -> None:
-        self._do("DELETE", f"/issues/{number}/labels/{quote(name, safe='')}", None, by, repository)
-
-    def comment(self, number: int, body: str, *, by: str = "maintainer", repository: str = "") -> int:
-        return int(self._do("POST", f"/issues/{number}/comments", {"body": body}, by, repository)["id"])
-
-    def edit_comment(self, comment_id: int, body: str, *, by: str = "maintainer", repository: str = "") -> None:
-        self._do("PATCH", f"/issues/comments/{comment_id}", {"body": body}, by, repository)
-
-    def push(
-        self,
-        branch: str,
-        files: Mapping[str, str | bytes | None],
-        *,
-        message: str = "Change files",
-        by: str = "maintainer",
-        repository: str = "",
-    ) -> str:
-        hosted = self._hosted(repository)
-        with self._proxy.lock:
-            sha = hosted.bare.commit_files(branch, files, message, Identity(by, f"{by}@example.com"))
-            self._tell(hosted, by)
-        return sha
-
-    def move_branch(self, branch: str, sha: str, *, by: str = "maintainer", repository: str = "") -> None:
-        """Point a branch at a commit that is there, as a forced push does."""
-        hosted = self._hosted(repository)
-        with self._proxy.lock:
-            hosted.bare.set_branch(branch, sha)
-            self._tell(hosted, by)
-
-    def delete_branch(self, branch: str, *, by: str = "maintainer", repository: str = "") -> None:
-        hosted = self._hosted(repository)
-        with self._proxy.lock:
-            hosted.bare.delete_branch(branch)
-            self._tell(hosted, by)
-
-    def open_pull_request(
-        self, title: str, *, head: str, base: str = "", body: str = "", by: str = "maintainer", repository: str = ""
-    ) -> int:
-        target = base or self._hosted(repository).bare.default_branch()
-        asked = {"title": title, "head": head, "base": target, "body": body}
-        return int(self._do("POST", "/pulls", asked, by, repository)["number"])
-
-    def merge(self, number: int, *, by: str = "maintainer", repository: str = "") -> str:
-        return str(self._do("PUT", f"/pulls/{number}/merge", {}, by, repository)["sha"])
-
-    def close(self, number: int, *, by: str = "maintainer", repository: str = "") -> None:
-        self._do("PATCH", f"/pulls/{number}", {"state": "closed"}, by, repository)
-
-    def review(
-        self, number: int, state: ReviewState, *, by: str = "maintainer", body: str = "", repository: str = ""
-    ) -> None:
-        asked = {"event": _EVENTS[state], "body": body or "See above."}
-        self._do("POST", f"/pulls/{number}/reviews", asked, by, repository)
-
-    def fail_ci(
-        self,
-        head_sha: str,
-        branch: str | None,
-        *,
-        workflow: str = "ci",
-        jobs: Sequence[tuple[str, str | bytes]] = (("test", "FAILED\n"),),
-        repository: str = "",
-    ) -> int:
-        return self._ci("failure", head_sha, branch, workflow, jobs, repository)
-
-    def pass_ci(self, head_sha: str, branch: str | None, *, workflow: str = "ci", repository: str = "") -> int:
-        return self._ci("success", head_sha, branch, workflow, [("test", "ok\n")], repository)
-
-    # What the story looks at.
-
-    def issue(self, number: int, *, repository: str = "") -> Json:
-        return self._do("GET", f"/issues/{number}", None, "", repository)
-
-    def comments(self, number: int, *, repository: str = "") -> list[Json]:
-        found: list[Json] = self._do("GET", f"/issues/{number}/comments?per_page=100", None, "", repository)
-        return found
-
-    def labels(self, number: int, *, repository: str = "") -> set[str]:
-        return {label["name"] for label in self._do("GET", f"/issues/{number}/labels", None, "", repository)}
-
-    def pull_requests(self, *, repository: str = "") -> list[Json]:
-        listed = self._do("GET", "/pulls?state=all&per_page=100", None, "", repository)
-        numbers = sorted(pull["number"] for pull in listed)
-        return [self._do("GET", f"/pulls/{number}", None, "", repository) for number in numbers]
-
-    def check_runs(self, sha: str, *, repository: str = "") -> list[Json]:
-        found: list[Json] = self._do("GET", f"/commits/{sha}/check-runs", None, "", repository)["check_runs"]
-        return found
-
-    def branches(self, *, repository: str = "") -> dict[str, str]:
-        return self._hosted(repository).bare.branches()
-
-    def bare(self, *, repository: str = "") -> BareRepository:
-        """Return the repository itself, for a test that looks into its commits."""
-        return self._hosted(repository).bare
-
-    def _hosted(self, full_name: str) -> Hosted:
-        found = self._proxy.find(full_name) if full_name else next(iter(self._proxy.hosted.values()), None)
-        if found is None:
-            raise LookupError(f"no repository {full_name!r} was created here")
-        return found
-
-    def _do(self, method: str, tail: str, body: Json, by: str, repository: str) -> Json:
-        return self._proxy.perform(method, f"/repos/{self._hosted(repository).full_name}{tail}", body, by or OWNER)
-
-    def _tell(self, hosted: Hosted, by: str) -> None:
-        self._lacking.tell_moved(hosted, self._proxy.sync(hosted), self._lacking.simple_user(by))
-
-    def _ci(
-        self,
-        conclusion: Conclusion,
-        head_sha: str,
-        branch: str | None,
-        workflow: str,
-        jobs: Sequence[tuple[str, str | bytes]],
-        repository: str,
-    ) -> int:
-        hosted = self._hosted(repository)
-        inside = [n for n, h in hosted.pulls.items() if h.open and h.repository == hosted.full_name and h.ref == branch]
-        pulls = [payloads.pull_request_minimal(self._do("GET", f"/pulls/{n}", None, "", repository)) for n in inside]
-        run = hosted.actions.add(
-            workflow=workflow,
-            head_sha=head_sha,
-            head_branch=branch,
-            conclusion=conclusion,
-            jobs=jobs,
-            pull_requests=pulls,
-        )
-        for name, _ in jobs:
-            check = {"name": name, "head_sha": head_sha, "status": "completed", "conclusion": conclusion}
-            self._do("POST", "/check-runs", check, OWNER, repository)
-        self._send_ci(hosted, run)
-        return run.id
-
-    def _send_ci(self, hosted: Hosted, run: Run) -> None:
-        common = self._lacking.common(hosted, self._lacking.simple_user(OWNER))
-        minimal, commit = self._lacking.minimal(hosted), hosted.bare.commit(run.head_sha)
-        suite = payloads.check_suite(common, run, minimal, commit, self._lacking.actions_app())
-        self._sender.send("workflow_run", payloads.workflow_run(common, run, minimal, commit, self.base_url))
-        self._sender.send("check_suite", suite)

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from bot.demo.hub.requests import window
+
 
 @dataclass(frozen=True)
 class Request:
@@ -78,6 +80,12 @@ def error(status: int, message: str, errors: list[Any] | None = None) -> Respons
     if errors is not None:
         body["errors"] = errors
     return as_json(status, body)
+
+
+def page(request: Request, items: list[Any]) -> Response:
+    """Answer one page of a list, with the way to the next where there is one."""
+    shown, headers = window(items, request.query, f"http://{request.headers.get('host', 'localhost')}{request.path}")
+    return as_json(200, shown, headers)
 
 
 class _Server(ThreadingHTTPServer):

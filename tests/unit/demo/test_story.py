@@ -90,16 +90,23 @@ def test_a_pull_request_that_was_not_merged_is_unmet(told: Told) -> None:
     assert "The first issue's pull request was not merged." in unmet(told, scripted=True)
 
 
-def test_a_decision_shows_votes_reasons_abstentions_and_the_script_label(told: Told) -> None:
+def test_a_decision_shows_votes_reasons_and_the_script_label(told: Told) -> None:
     assert told.first.decision is not None
     text = shown(show.decision_shown(told.first.decision, scripted=True))
-    for words in ("small (scripted)", "dimension_best", "because", "memory_knn abstains: knows nothing"):
+    for words in ("small (scripted)", "dimension_best (weight 1.00)", "together", "because"):
         assert words in text
 
 
 def test_the_attempts_show_verdicts_and_tests(told: Told) -> None:
     text = shown(show.attempts_shown(told.first))
-    for words in ("small (scripted)", "unverified", "large (scripted)", "verified", "9 passed, 0 failed"):
+    for words in (
+        "small (scripted)",
+        "unverified",
+        "large (scripted)",
+        "verified",
+        "after: 9 passed, 0 failed",
+        "1 failed and pass now",
+    ):
         assert words in text
 
 

@@ -1,0 +1,106 @@
+"""The memory: what it finds, keeps and lets go."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing.encoders.hashing import HashingEncoder
+from routing.errors import EncoderError
+from routing.memory import VectorMemory
+from routing.types import Evidence, Vector
+from tests.support.routing import make_evidence
+
+ENCODER = HashingEncoder()
+
+
+def vector(text: str) -> Vector:
+    row: Vector = ENCODER.encode([text])[0]
+    return row
+
+
+def entry(key: str, text: str, score: float = 1.0, *, encoder: str = ENCODER.name, minutes: float = 0) -> Evidence:
+    return make_evidence(key, "small", score, embedding=vector(text), encoder=encoder, minutes=minutes)
+
+
+def test_the_nearest_come_first_and_the_unlike_not_at_all() -> None:
+    memory = VectorMemory(ENCODER)
+    memory.put(entry("a", "legend overlaps the axes"))
+    memory.put(entry("b", "parse_date crashes on empty strings"))
+    memory.put(entry("c", "parse_date crashes on week dates"))
+
+    found = memory.neighbours(vector("parse_date crashes on week dates with a zone"))
+
+    assert [n.key for n in found] == ["c", "b"]
+    assert found[0].similarity > found[1].similarity >= ENCODER.threshold
+
+
+def test_ten_neighbours_at_most() -> None:
+    memory = VectorMemory(ENCODER)
+    for n in range(15):
+        memory.put(entry(f"k{n}", "parse_date crashes"))
+
+    assert len(memory.neighbours(vector("parse_date crashes"))) == 10
+
+
+def test_first_in_first_out_and_a_replaced_entry_keeps_its_place() -> None:
+    memory = VectorMemory(ENCODER, capacity=2)
+    memory.put(entry("a", "legend"))
+    memory.put(entry("b", "regex"))
+    assert memory.put(entry("a", "colorbar", minutes=1)) == []
+    assert memory.put(entry("c", "cookies")) == ["a"]
+
+    assert "a" not in memory
+    assert len(memory) == 2
+    assert [n.key for n in memory.neighbours(vector("cookies"))] == ["c"]
+    assert memory.neighbours(vector("colorbar")) == []
+
+
+def test_an_outcome_replaces_the_score_and_an_old_score_does_not_come_back() -> None:
+    memory = VectorMemory(ENCODER)
+    memory.put(entry("a", "parse_date crashes", 0.6))
+    memory.put(make_evidence("a", "small", 0.0, final=True, minutes=5))  # without the text, as outcomes come
+    memory.put(entry("a", "parse_date crashes", 0.6))
+
+    (found,) = memory.neighbours(vector("parse_date crashes"))
+    assert (found.score, found.final) == (0.0, True)
+
+
+def test_entries_of_another_encoder_are_kept_and_never_compared() -> None:
+    memory = VectorMemory(ENCODER)
+    memory.put(entry("a", "parse_date crashes", encoder="minilm"))
+    memory.put(make_evidence("b", "small", 1.0, embedding=np.ones(3, dtype=np.float32), encoder="other"))
+
+    assert len(memory) == 2
+    assert memory.neighbours(vector("parse_date crashes")) == []
+
+
+def test_a_vector_of_the_wrong_shape_or_length_is_refused() -> None:
+    memory = VectorMemory(ENCODER)
+    with pytest.raises(EncoderError, match=r"shape \(3,\) does not fit the encoder 'hashing:1'"):
+        memory.put(make_evidence("a", "small", 1.0, embedding=np.ones(3, dtype=np.float32), encoder=ENCODER.name))
+    with pytest.raises(EncoderError, match="length 2"):
+        memory.put(make_evidence("a", "small", 1.0, embedding=2 * vector("x crashes"), encoder=ENCODER.name))
+    assert len(memory) == 0
+    memory.put(entry("a", "crashes"))
+    with pytest.raises(EncoderError, match="does not fit"):
+        memory.neighbours(np.ones(3, dtype=np.float32))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from(["legend", "regex", "cookies"]), st.booleans()), max_size=15
+    )
+)
+def test_the_index_holds_exactly_the_entries_that_stand(actions: list[tuple[str, str, bool]]) -> None:
+    memory = VectorMemory(ENCODER)
+    standing: dict[str, str] = {}
+    for minute, (key, text, remove) in enumerate(actions):
+        if remove:
+            assert memory.remove(key) == (standing.pop(key, None) is not None)
+        else:
+            memory.put(entry(key, text, minutes=minute))
+            standing[key] = text
+    for text in ("legend", "regex", "cookies"):
+        assert {n.key for n in memory.neighbours(vector(text))} == {k for k, t in standing.items() if t == text}

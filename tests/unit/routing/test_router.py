@@ -1,0 +1,164 @@
+"""The router as others use it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing import ModelAnswer, ModelSpec, Router, RoutingTask
+from routing.errors import NoModelLeft, PoolError, RoutingError
+from routing.types import Dimension
+from store.settings import Settings
+from tests.support.issue_texts import SUBJECTS
+from tests.support.routing import make_evidence, make_pool
+
+FIRST, SECOND, THIRD = SUBJECTS["dates"]
+
+
+def test_a_merge_and_a_close_change_the_next_choice() -> None:
+    router = Router(make_pool(), seed=1)
+    before = router.decide(router.task("a", FIRST, repository="o/r"), explore=False)
+    text: dict[str, Any] = {"text": FIRST, "repository": "o/r", "link": "https://github.com/o/r/issues/1"}
+    router.observe(make_evidence("a:1", before.chosen, 0.0, task_key="a", final=True, **text))
+    other = next(name for name in ("small", "medium") if name != before.chosen)
+    router.observe(make_evidence("a:2", other, 1.0, task_key="a", final=True, **text))
+
+    after = router.decide(router.task("b", SECOND, repository="o/r"), explore=False)
+
+    assert before.neighbours == ()
+    assert after.chosen == other
+    assert {n.key for n in after.neighbours} == {"a:1", "a:2"}
+    assert any(f"{other} solved 1 of 1 similar task" in reason for reason in after.reasons)
+    assert any(f"{before.chosen} solved 0 of 1 similar task" in reason for reason in after.reasons)
+
+
+def test_one_seed_gives_one_series_of_decisions() -> None:
+    def series(seed: int) -> list[str]:
+        router = Router(make_pool(), seed=seed)
+        return [router.decide(router.task(str(n), FIRST)).chosen for n in range(20)]
+
+    assert series(1) == series(1)
+    assert len(set(series(1))) > 1  # it explores
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    budget=st.floats(0, 3),
+    deny=st.sets(st.sampled_from(["small", "medium", "large"])),
+    exclude=st.sets(st.sampled_from(["small", "medium", "large"])),
+)
+def test_no_decision_passes_a_budget_or_a_list(budget: float, deny: set[str], exclude: set[str]) -> None:
+    router = Router(make_pool(), seed=0)
+    task = router.task("a", FIRST)
+    costs = {line.model: line.expected_cost_usd for line in router.decide(task).ranked}
+    if not any(cost <= budget and name not in deny | exclude for name, cost in costs.items()):
+        with pytest.raises(NoModelLeft) as caught:
+            router.decide(task, budget_usd=budget, deny=deny, exclude=exclude)
+        assert all(f"{name}: " in str(caught.value) for name in costs)
+        return
+    decision = router.decide(task, budget_usd=budget, deny=deny, exclude=exclude)
+    for line in decision.ranked:
+        assert line.expected_cost_usd <= budget
+        assert line.model not in deny | exclude
+    assert sum(step.cost_usd for step in decision.plan) <= budget + 1e-9
+
+
+def test_a_pinned_model_is_used_or_refused_in_words() -> None:
+    router = Router(make_pool())
+    task = router.task("a", FIRST)
+
+    assert router.decide(task, pinned="small").propensity == 1.0
+    assert router.escalate(task, router.decide(task, pinned="small"), {"small": 0.0}) is None
+    with pytest.raises(PoolError, match=r"unknown model 'smal'\. Did you mean 'small'"):
+        router.decide(task, pinned="smal")
+    with pytest.raises(NoModelLeft, match="large was asked for, but may not be used: expected to cost"):
+        router.decide(task, pinned="large", budget_usd=0.1)
+    with pytest.raises(NoModelLeft, match="large was asked for, but may not be used: not allowed here"):
+        router.decide(task, pinned="large", allow=["small"])
+
+
+def test_escalation_takes_another_model_while_it_is_worth_it() -> None:
+    router = Router(make_pool(), seed=1)
+    task = router.task("a", FIRST)
+    decision = router.decide(task)
+    following = router.escalate(task, decision, {decision.chosen: 0.0})
+
+    assert following is not None
+    assert following.model != decision.chosen
+    assert router.escalate(task, decision, {decision.chosen: 0.0}, remaining_usd=0.001) is None
+    assert router.escalate(task, decision, dict.fromkeys(router.pool.names, 0.0)) is None
+
+
+def test_what_left_the_memory_is_forgotten_by_all() -> None:
+    router = Router(make_pool(), memory_capacity=2)
+    fresh = Router(make_pool(), memory_capacity=2)
+    router.observe(make_evidence("old", "large", 1.0, text=FIRST, final=True))
+    for one in (router, fresh):
+        one.observe(make_evidence("a", "small", 1.0, text=SECOND))
+        one.observe(make_evidence("b", "medium", 0.0, text=THIRD))
+
+    assert len(router) == 2
+    assert router.decide(router.task("x", FIRST), explore=False) == fresh.decide(fresh.task("x", FIRST), explore=False)
+
+
+def test_costs_follow_what_attempts_really_cost() -> None:
+    router = Router(make_pool())
+    for n in range(10):
+        router.observe(make_evidence(f"k{n}", "small", 1.0, cost_usd=1.5))
+    costs = {line.model: line.expected_cost_usd for line in router.decide(router.task("a", FIRST)).ranked}
+
+    assert 1.3 < costs["small"] < 1.5
+    assert costs["large"] == pytest.approx(0.95)
+
+
+def test_a_task_without_words_and_one_of_a_model_that_left_do_no_harm() -> None:
+    router = Router(make_pool())
+    router.observe(make_evidence("a", "left-the-pool", 1.0, text=FIRST))
+    router.observe(make_evidence("b", "small", 1.0))
+
+    decision = router.decide(RoutingTask("x", "", Dimension.ALGORITHM))
+    assert {line.model for line in decision.ranked} == set(router.pool.names)
+    assert router.decide(router.task("y", FIRST)).neighbours[0].model == "left-the-pool"
+
+
+def test_run_escalates_until_the_answer_is_verified_and_remembers() -> None:
+    router = Router(make_pool(), seed=1)
+    called: list[str] = []
+
+    def call_model(model: ModelSpec, task: RoutingTask) -> ModelAnswer[str]:
+        called.append(model.name)
+        return ModelAnswer(f"patch of {model.name}", 0.01)
+
+    result = router.run(
+        FIRST, call_model, lambda _, answer: float(answer == f"patch of {called[0]}" and len(called) > 9)
+    )
+    assert result.best.score == 0.0
+    assert len(result.attempts) == len(set(called)) == 3
+    assert result.cost_usd == pytest.approx(0.03)
+    assert len(router) == 3
+
+    solved = router.run(SECOND, call_model, lambda _, __: 1.0)
+    assert len(solved.attempts) == 1
+    assert solved.best.answer == f"patch of {solved.decision.chosen}"
+
+
+def test_run_refuses_an_unknown_cost_and_a_score_out_of_range() -> None:
+    router = Router(make_pool())
+    with pytest.raises(RoutingError, match="return ModelAnswer"):
+        router.run(FIRST, lambda *_: "patch", lambda *_: 1.0)  # type: ignore[arg-type]
+    with pytest.raises(RoutingError, match="a score is within"):
+        router.run(FIRST, lambda *_: ModelAnswer("patch", 0.1), lambda *_: 3.0)
+    with pytest.raises(RoutingError, match="the cost is -1"):
+        router.run(FIRST, lambda *_: ModelAnswer("patch", -1.0), lambda *_: 1.0)
+
+
+def test_a_router_is_made_from_the_settings(tmp_path: Path) -> None:
+    example = Path(__file__).parents[3] / "models.example.yaml"
+    settings = Settings(models_file=example, voter_weights={"bandit": 1.0}, reward_usd_weight=0.0)
+    router = Router.from_settings(settings)
+
+    assert [vote.voter for vote in router.decide(router.task("a", FIRST)).votes] == ["bandit"]
+    assert router.reward_weights.usd == 0.0
+    assert Router.from_files(example).pool.names == router.pool.names

@@ -1,0 +1,210 @@
+"""The voters: what they make of evidence, in whatever order it comes."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing.errors import RoutingError
+from routing.failures import PRIOR_FACTOR, FailureCorrelation
+from routing.types import Dimension, Evidence, Neighbour, Voter
+from routing.voters import FACTORIES, VoterError, make_voters
+from routing.voters.bandit import Bandit, chances_to_be_best
+from routing.voters.dimension_best import DimensionBest
+from routing.voters.memory_knn import MemoryKnn
+from tests.support.routing import START, FixedMemory, make_evidence, make_pool, make_task
+
+EMBEDDING = np.ones(4, dtype=np.float32) / 2
+
+evidence_lists = st.lists(
+    st.builds(
+        lambda key, task, model, dimension, score, cost, final, minutes: Evidence(
+            key, task, dimension, model, score, cost, final, START + timedelta(minutes=minutes)
+        ),
+        st.sampled_from("abcdef"),
+        st.sampled_from(["t1", "t2", "t3"]),
+        st.sampled_from(["small", "medium", "large", "gone"]),
+        st.sampled_from([Dimension.BUG_FIXING, Dimension.ALGORITHM]),
+        st.floats(0, 1),
+        st.floats(0, 5),
+        st.booleans(),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+
+
+def taught(voter: Voter, *evidence: Evidence) -> Voter:
+    for one in evidence:
+        voter.learn(one)
+    return voter
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+@settings(deadline=None, max_examples=60)
+@given(evidence=evidence_lists, random=st.randoms(use_true_random=False))
+def test_order_and_repetition_of_evidence_leave_the_same_vote(
+    name: str, evidence: list[Evidence], random: object
+) -> None:
+    shuffled = evidence * 2
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    task, pool = make_task(embedding=EMBEDDING), make_pool()
+
+    one = taught(make_voters({name: 1.0})[name], *evidence).vote(task, FixedMemory(), pool)
+    other = taught(make_voters({name: 1.0})[name], *shuffled).vote(task, FixedMemory(), pool)
+
+    assert one == other  # exactly, to the last bit
+    assert one.abstains or sum(one.shares.values()) == pytest.approx(1.0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(evidence=evidence_lists, random=st.randoms(use_true_random=False))
+def test_the_correlation_of_failures_has_no_order_either(evidence: list[Evidence], random: object) -> None:
+    shuffled = evidence * 2
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = FailureCorrelation(), FailureCorrelation()
+    for item in evidence:
+        one.learn(item)
+    for item in shuffled:
+        other.learn(item)
+
+    assert one.factor() == pytest.approx(other.factor(), abs=1e-12)
+    assert 0 < one.factor() <= 1
+
+
+@settings(deadline=None, max_examples=60)
+@given(evidence=evidence_lists)
+def test_forgetting_a_key_leaves_no_trace(evidence: list[Evidence]) -> None:
+    task, pool = make_task(), make_pool()
+    for voter in (DimensionBest(), Bandit()):
+        before = voter.vote(task, FixedMemory(), pool)
+        taught(voter, *evidence)
+        for key in "abcdefg":
+            voter.forget(key)
+        assert voter.vote(task, FixedMemory(), pool) == before
+
+
+def test_a_provisional_score_never_comes_back_over_a_final_one() -> None:
+    merged = make_evidence("a", "small", 1.0, final=True, minutes=0)
+    late = make_evidence("a", "small", 0.0, final=False, minutes=9)
+    task, pool = make_task(), make_pool()
+
+    assert taught(DimensionBest(), merged, late).vote(task, FixedMemory(), pool) == taught(
+        DimensionBest(), merged
+    ).vote(task, FixedMemory(), pool)
+
+
+def test_dimension_best_prefers_what_worked_on_this_kind_of_task() -> None:
+    voter = DimensionBest()
+    for n in range(8):
+        voter.learn(make_evidence(f"s{n}", "small", 1.0))
+        voter.learn(make_evidence(f"l{n}", "large", 0.0))
+        voter.learn(make_evidence(f"a{n}", "large", 1.0, dimension=Dimension.ALGORITHM))
+        voter.learn(make_evidence(f"b{n}", "small", 0.0, dimension=Dimension.ALGORITHM))
+
+    bugs = voter.vote(make_task(), FixedMemory(), make_pool())
+    algorithms = voter.vote(make_task(dimension=Dimension.ALGORITHM), FixedMemory(), make_pool())
+
+    assert max(bugs.shares, key=lambda m: bugs.shares[m]) == "small"
+    assert max(algorithms.shares, key=lambda m: algorithms.shares[m]) == "large"
+    assert "after 8 attempts" in bugs.reason
+
+
+def neighbour(model: str, score: float, similarity: float = 0.8, *, final: bool = True) -> Neighbour:
+    return Neighbour(f"{model}{score}{similarity}", similarity, model, score, 0.05, final, "title", "")
+
+
+def test_knn_follows_its_neighbours_and_abstains_without_any() -> None:
+    voter, pool = MemoryKnn(), make_pool()
+    task = make_task(embedding=EMBEDDING)
+    vote = voter.vote(task, FixedMemory([neighbour("small", 0.0), neighbour("medium", 1.0)]), pool)
+
+    assert max(vote.shares, key=lambda m: vote.shares[m]) == "medium"
+    assert min(vote.shares, key=lambda m: vote.shares[m]) == "small"
+    assert 0 < vote.confidence < 1
+    assert voter.vote(task, FixedMemory(), pool).abstains
+    assert voter.vote(make_task(), FixedMemory([neighbour("small", 1.0)]), pool).abstains
+    assert voter.vote(task, FixedMemory([neighbour("left-the-pool", 1.0)]), pool).abstains
+
+
+def test_knn_trusts_outcomes_more_than_verifiers() -> None:
+    voter, pool, task = MemoryKnn(), make_pool(), make_task(embedding=EMBEDDING)
+    sure = voter.vote(task, FixedMemory([neighbour("small", 1.0)]), pool)
+    unsure = voter.vote(task, FixedMemory([neighbour("small", 1.0, final=False)]), pool)
+
+    assert sure.expected_scores["small"] > unsure.expected_scores["small"]
+    assert sure.confidence > unsure.confidence
+
+
+def test_the_chances_of_thompson_sampling_agree_with_simulation() -> None:
+    alphas, betas = np.array([3.0, 8.0, 2.0, 1.2]), np.array([2.0, 4.0, 5.0, 1.3])
+    losses = np.array([0.0, 0.1, 0.02, 0.3])
+    draws = np.random.default_rng(7).beta(alphas, betas, size=(200_000, 4)) - losses
+    simulated = np.bincount(draws.argmax(axis=1), minlength=4) / len(draws)
+
+    assert chances_to_be_best(alphas, betas, losses) == pytest.approx(simulated, abs=0.005)
+
+
+@given(arms=st.lists(st.tuples(st.floats(0.5, 5000), st.floats(0.5, 5000), st.floats(0, 50)), min_size=1, max_size=8))
+@settings(deadline=None)
+def test_the_chances_are_a_distribution_however_extreme_the_arms(arms: list[tuple[float, float, float]]) -> None:
+    alphas, betas, losses = (np.array(column) for column in zip(*arms, strict=True))
+    chances = chances_to_be_best(alphas, betas, losses)
+
+    assert np.isfinite(chances).all()
+    assert (chances >= 0).all()
+    assert chances.sum() == pytest.approx(1.0)
+
+
+def test_the_bandit_grows_sure_of_the_better_model() -> None:
+    voter = Bandit()
+    for n in range(60):
+        voter.learn(make_evidence(f"s{n}", "small", float(n % 4 > 0), final=True))
+        voter.learn(make_evidence(f"m{n}", "medium", float(n % 4 == 0), final=True))
+        voter.learn(make_evidence(f"l{n}", "large", float(n % 4 == 0), cost_usd=1.0, final=True))
+
+    assert voter.vote(make_task(), FixedMemory(), make_pool()).shares["small"] > 0.99
+
+
+def test_failures_that_come_together_lower_what_is_expected_of_the_next() -> None:
+    hard, mixed = FailureCorrelation(), FailureCorrelation()
+    for n in range(20):
+        solvable = float(n % 2)
+        for order, model in enumerate(("small", "large")):
+            hard.learn(make_evidence(f"h{n}{model}", model, solvable, task_key=f"h{n}", minutes=order))
+        mixed.learn(make_evidence(f"x{n}s", "small", 1 - solvable, task_key=f"x{n}", minutes=0))
+        mixed.learn(make_evidence(f"x{n}l", "large", solvable, task_key=f"x{n}", minutes=1))
+
+    assert hard.factor() < PRIOR_FACTOR < mixed.factor()
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"dimension_bets": 1.0}, "unknown voter 'dimension_bets'. Did you mean 'dimension_best'?"),
+        ({"bandit": -1.0}, "the weight of 'bandit' is -1.0"),
+        ({"bandit": float("nan")}, "the weight of 'bandit' is nan"),
+        ({"bandit": 0.0}, "no voter has a weight above 0"),
+        ({}, "no voter has a weight above 0"),
+    ],
+)
+def test_a_wrong_weight_is_named(weights: dict[str, float], words: str) -> None:
+    with pytest.raises(VoterError) as caught:
+        make_voters(weights)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        make_evidence("a", "small", 1.5),
+        make_evidence("a", "small", float("nan")),
+        make_evidence("a", "small", 0.5, cost_usd=-1),
+        make_evidence("", "small", 0.5),
+    ],
+)
+def test_evidence_out_of_range_is_refused(wrong: Evidence) -> None:
+    with pytest.raises(RoutingError):
+        DimensionBest().learn(wrong)

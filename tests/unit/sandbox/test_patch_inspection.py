@@ -1,0 +1,262 @@
+"""What a patch may hold, and what must never be applied."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sandbox.errors import PatchError
+from sandbox.patch import PatchRules, inspect_patch, subset
+from sandbox.patch_text import quote, read, unquote
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+def change(
+    path: str, *, removed: list[str] | None = None, added: list[str] | None = None, header: str | None = None
+) -> str:
+    """Return a modification of one line in context, as git writes it."""
+    removed, added = removed or ["old"], added or ["new"]
+    lines = [
+        f"diff --git a/{path} b/{path}",
+        f"index {SHA}..{SHA[::-1]} 100644" if header is None else header,
+        f"--- a/{path}",
+        f"+++ b/{path}",
+        f"@@ -1,{len(removed)} +1,{len(added)} @@",
+        *(f"-{line}" for line in removed),
+        *(f"+{line}" for line in added),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def new(path: str, added: list[str], mode: str = "100644") -> str:
+    lines = [
+        f"diff --git a/{path} b/{path}",
+        f"new file mode {mode}",
+        f"index {'0' * 40}..{SHA}",
+        "--- /dev/null",
+        f"+++ b/{path}",
+        f"@@ -0,0 +1,{len(added)} @@",
+        *(f"+{line}" for line in added),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_plain_change_is_read_and_passes() -> None:
+    report = inspect_patch(change("src/a.py") + new("src/b.py", ["x = 1", "y = 2"]))
+    assert report.rejected == []
+    assert report.warnings == []
+    assert [(f.path, f.kind) for f in report.files] == [("src/a.py", "modified"), ("src/b.py", "added")]
+    assert (report.added_lines, report.removed_lines) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "a/./b",
+        "a//b",
+        "~/x",
+        "C:/x",
+        ".git/config",
+        ".GIT/hooks/pre-commit",
+        "sub/.git/config",
+        "git~1/config",
+        ".git./config",
+        ".git /config",
+        ".git::$INDEX_ALLOCATION/config",
+        ".g\u200cit/config",
+        ".github/workflows/ci.yml",
+        ".GitHub/Workflows/deep/ci.yml",
+        ".gitlab-ci.yml",
+        "sub/Jenkinsfile",
+        ".gitmodules",
+        ".acrouter.yml",
+        "a\\b",
+        "bell\x07",
+    ],
+)
+def test_paths_that_must_not_be_written_are_rejected(path: str) -> None:
+    assert inspect_patch(new(path, ["x"])).rejected
+    assert inspect_patch(change(path)).rejected
+
+
+@pytest.mark.parametrize(
+    "path", [".github/FUNDING.yml", ".gitignore", "git/x.py", "a..b/c", "workflows/ci.yml", "ü.py"]
+)
+def test_paths_that_only_look_alike_pass(path: str) -> None:
+    assert inspect_patch(new(path, ["x"])).rejected == []
+
+
+def test_quoted_names_are_unquoted_before_they_are_judged() -> None:
+    patch = new("x", ["y"]).replace("a/x b/x", r'"a/\056git/config" "b/\056git/config"')
+    patch = patch.replace("+++ b/x", r'+++ "b/\056git/config"')
+    assert ".git folder" in inspect_patch(patch).rejected[0]
+
+
+@pytest.mark.parametrize(("mode", "word"), [("120000", "symbolic link"), ("160000", "repository of its own")])
+def test_links_and_submodules_are_rejected(mode: str, word: str) -> None:
+    assert word in inspect_patch(new("x", ["/etc/passwd"], mode)).rejected[0]
+
+
+def test_a_changed_link_is_rejected_too() -> None:
+    assert inspect_patch(change("x", header=f"index {SHA}..{SHA} 120000")).rejected
+
+
+def test_modes_are_remarked() -> None:
+    report = inspect_patch(
+        "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n" + new("run.sh", ["ls"], mode="100755")
+    )
+    assert report.rejected == []
+    assert len(report.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "just words\n",
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        change("x") + "--- a/../y\n+++ b/../y\n@@ -1 +1 @@\n-a\n+b\n",
+        change("x") + "junk\n",
+        change("x") + change("x"),
+        change("x").replace("+++ b/x", "+++ b/y"),
+        change("x").replace("--- a/x", "--- a/y"),
+        change("x").replace("b/x\n", "b/y\n", 1),
+        change("x", header="similarity index 100%\nrename from x\nrename to y"),
+        change("x", header="copy from .git/config\ncopy to x"),
+        change("x").replace("@@ -1,1", "@@ -1,9"),
+        change("x").rstrip("\n"),
+        change("x")[:-4],
+        new("x", ["y"]).replace("--- /dev/null", "--- a/x"),
+        f"diff --git a/x b/x\nindex {SHA}..{SHA} 100644\nBinary files a/x and b/x differ\n",
+        f"diff --git a/x b/x\nindex {SHA}..{SHA} 100644\nGIT binary patch\nliteral 3\n--- a/../y\n",
+        "From: me\n\n" + change("x"),
+    ],
+)
+def test_what_git_would_not_write_is_unreadable_and_rejected(patch: str) -> None:
+    report = inspect_patch(patch)
+    assert report.rejected
+    assert report.findings[-1].kind == "unreadable"
+
+
+def test_line_ends_belong_to_the_lines() -> None:
+    (file,) = read(change("x", removed=["a\r"], added=["b\r", "c\x0cd\u2028e"]))
+    assert file.removed == ("a",)
+    assert file.added == ("b", "c\x0cd\u2028e")
+
+
+def test_lines_that_look_like_headers_are_content() -> None:
+    (file,) = read(change("x", removed=["-- a/../y"], added=["++ b/../y", "diff --git a/q b/q"]))
+    assert file.removed == ("-- a/../y",)
+    assert file.added == ("++ b/../y", "diff --git a/q b/q")
+
+
+def test_size_and_number_are_limited() -> None:
+    rules = PatchRules(max_bytes=1000, max_files=2)
+    assert "bytes" in inspect_patch(new("x", ["y" * 2000]), rules).rejected[0]
+    assert "3 files" in inspect_patch("".join(change(f"f{n}") for n in range(3)), rules).rejected[0]
+
+
+def test_secrets_are_rejected_without_being_repeated() -> None:
+    token = "ghp_" + "a1B2" * 9
+    (reason,) = inspect_patch(new("config.py", [f'TOKEN = "{token}"'])).rejected
+    assert "GitHub token" in reason
+    assert token not in reason
+
+
+def test_configured_globs_block() -> None:
+    rules = PatchRules(blocked=("*.lock", "deploy/**", "src/*/secret.py"))
+    for path in ("poetry.lock", "a/b.lock", "deploy/x/y", "src/a/secret.py"):
+        assert inspect_patch(change(path), rules).rejected
+    for path in ("lock.py", "src/a/b/secret.py", "deployment/x"):
+        assert inspect_patch(change(path), rules).rejected == []
+
+
+@pytest.mark.parametrize(
+    ("removed", "added", "weaker"),
+    [
+        (["    assert f() == 1"], ["    f()"], True),
+        (["    assert f() == 1"], ["    assert f() == 2"], False),
+        (["def test_a():", "    assert x"], ["pass"], True),
+        (["x"], ["@pytest.mark.skip", "x"], True),
+        (["x"], ["@unittest.expectedFailure"], True),
+        (["x"], ["    self.skipTest('later')"], True),
+        (["@pytest.mark.xfail"], ["x"], False),
+        (["  expect(f()).toBe(1)"], ["  f()"], True),
+        (["it('works', () => {"], ["it.skip('works', () => {"], True),
+    ],
+)
+def test_weakened_tests_are_seen(removed: list[str], added: list[str], weaker: bool) -> None:
+    assert bool(inspect_patch(change("tests/test_a.py", removed=removed, added=added)).weakens_tests) is weaker
+    assert inspect_patch(change("src/a.py", removed=removed, added=added)).weakens_tests == []
+
+
+def test_parts_of_a_patch_are_patches() -> None:
+    patch = change("src/a.py") + new("tests/test_a.py", ["assert 1"])
+    report = inspect_patch(patch)
+    assert subset(report.source_files) == change("src/a.py")
+    assert subset(report.test_files) + subset(report.source_files) != patch
+    assert subset(report.files) == patch
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1))
+def test_quoting_is_undone_by_unquoting(name: str) -> None:
+    assert unquote(quote(name)) == name
+
+
+@given(st.text())
+@settings(max_examples=300)
+def test_no_text_makes_the_reader_fall_over(text: str) -> None:
+    for patch in (text, "diff --git " + text, change("x") + text, change("x")[:-5] + text):
+        try:
+            read(patch)
+        except PatchError:
+            pass
+        inspect_patch(patch)
+
+
+@given(
+    files=st.dictionaries(
+        st.sampled_from(["a.txt", "b c.txt", "d/é.txt", "e\tf", 'g"h', "i\\j"]),
+        st.tuples(st.none() | st.text(max_size=60), st.none() | st.text(max_size=60)),
+        min_size=1,
+        max_size=3,
+    )
+)
+@settings(max_examples=15, deadline=None)
+def test_what_git_really_writes_is_read(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, tuple[str | None, ...]]
+) -> None:
+    folder = tmp_path_factory.mktemp("repo")
+
+    def git(*arguments: str) -> bytes:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false", *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
+
+    def write(position: int) -> None:
+        for name, contents in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            content = contents[position]
+            path.unlink(missing_ok=True)
+            if content is not None:
+                path.write_bytes(content.encode("utf-8", "replace"))
+
+    git("init", "-q")
+    write(0)
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", "base")
+    write(1)
+    git("add", "-A")
+    patch = git("diff", "--cached", "--binary", "--full-index", "--no-renames").decode()
+    changed = {name for name, (old, now) in files.items() if (old is None) != (now is None) or old != now}
+    changed = {n for n in changed if _bytes(files[n][0]) != _bytes(files[n][1])}
+    assert {f.path for f in read(patch)} == changed
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", "replace")

@@ -1,0 +1,71 @@
+"""How a repository's tests are found."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sandbox.testing import discover
+
+
+def tree(folder: Path, **files: str) -> Path:
+    path = folder / "tree.tar"
+    with tarfile.open(path, "w") as tar:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content.encode())
+            tar.addfile(info, io.BytesIO(content.encode()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("files", "runner", "command", "source"),
+    [
+        ({"pytest.ini": "[pytest]\n"}, "pytest", "python3 -m pytest", "pytest.ini"),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "pytest", "python3 -m pytest", "pyproject.toml"),
+        ({"tox.ini": "[tox]\n[pytest]\n"}, "pytest", "python3 -m pytest", "tox.ini"),
+        ({"setup.cfg": "[tool:pytest]\n"}, "pytest", "python3 -m pytest", "setup.cfg"),
+        ({"tests/test_a.py": ""}, "pytest", "python3 -m pytest", "tests/test_a.py"),
+        ({"a/b/conftest.py": ""}, "pytest", "python3 -m pytest", "a/b/conftest.py"),
+        ({"tests/testfoo.py": ""}, "unittest", "python3 -m unittest discover -v", "tests/testfoo.py"),
+        ({"Makefile": "all:\n\ntest: all\n\tgo test\n"}, "exit_code", "make test", "Makefile"),
+        ({"package.json": '{"scripts": {"test": "jest"}}'}, "exit_code", "npm test --silent", "package.json"),
+    ],
+)
+def test_the_tree_tells(tmp_path: Path, files: dict[str, str], runner: str, command: str, source: str) -> None:
+    found = discover(tree(tmp_path, **files), None)
+    assert found is not None
+    assert (found.runner, found.command, found.source) == (runner, command, source)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.py": ""},
+        {"Makefile": "test := 1\nlatest: x\n"},
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
+        {"package.json": "[" * 100_000},
+        {"pyproject.toml": "not toml ["},
+        {"pyproject.toml": "tool = 3"},
+        {"setup.cfg": "%%%"},
+    ],
+)
+def test_no_tests_and_broken_files_are_none(tmp_path: Path, files: dict[str, str]) -> None:
+    assert discover(tree(tmp_path, **files), None) is None
+
+
+@pytest.mark.parametrize(
+    ("override", "runner"),
+    [
+        ("pytest -q tests", "pytest"),
+        ("/opt/venv/bin/pytest", "pytest"),
+        ("python -m unittest", "unittest"),
+        ("make check", "exit_code"),
+        ("echo 'unbalanced", "exit_code"),
+    ],
+)
+def test_a_configured_command_wins(tmp_path: Path, override: str, runner: str) -> None:
+    found = discover(tree(tmp_path, **{"pytest.ini": ""}), override)
+    assert found is not None
+    assert (found.command, found.runner) == (override, runner)

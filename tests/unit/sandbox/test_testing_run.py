@@ -1,0 +1,175 @@
+"""Running real pytest and unittest, and what is not believed."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.testing import junit, run_tests, unittest_output
+from sandbox.testing.discovery import PYTEST, UNITTEST
+from sandbox.types import TestCommand, TestReport
+from tests.support.local_sandbox import LocalSandbox
+
+RICH = """
+import unittest
+
+import pytest
+
+
+def test_good(): pass
+def test_bad(): assert False
+@pytest.mark.skip
+def test_skipped(): pass
+@pytest.mark.xfail
+def test_expected(): assert False
+@pytest.mark.parametrize("x", ["a::b", "<&>"])
+def test_many(x): pass
+class TestIn:
+    class TestDeep:
+        def test_deep(self): pass
+@pytest.fixture
+def broken(): raise ValueError
+def test_setup(broken): pass
+@pytest.fixture
+def late():
+    yield
+    raise ValueError
+def test_teardown(late): pass
+class Case(unittest.TestCase):
+    def test_case(self): pass
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> LocalSandbox:
+    return LocalSandbox(tmp_path / "box")
+
+
+def run(box: LocalSandbox, files: dict[str, str], command: str = PYTEST, **changes: object) -> TestReport:
+    for name, content in files.items():
+        (box.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (box.workspace / name).write_text(content)
+    (box.workspace / "pytest.ini").touch()
+    # The tests' own interpreter has pytest; the machine's may not.
+    import sys
+
+    line = command.replace("python3", sys.executable, 1)
+    runner = "unittest" if "unittest" in command else "pytest"
+    only = changes.pop("only", ())
+    assert isinstance(only, tuple)
+    return run_tests(box, TestCommand(line, runner, "test"), timeout_s=30, only=only)  # type: ignore[arg-type]
+
+
+def test_each_test_has_its_node_id_and_status(box: LocalSandbox) -> None:
+    report = run(box, {"tests/test_rich.py": RICH})
+    assert report.note == ""
+    assert report.exit_code == 1
+    at = "tests/test_rich.py::"
+    assert report.results == {
+        at + "test_good": "passed",
+        at + "test_bad": "failed",
+        at + "test_skipped": "skipped",
+        at + "test_expected": "skipped",
+        at + "test_many[a::b]": "passed",
+        at + "test_many[<&>]": "passed",
+        at + "TestIn::TestDeep::test_deep": "passed",
+        at + "test_setup": "error",
+        at + "test_teardown": "error",
+        at + "Case::test_case": "passed",
+    }
+
+
+def test_a_module_that_cannot_be_collected_is_an_error_and_the_others_run(box: LocalSandbox) -> None:
+    report = run(box, {"tests/test_a.py": "import nothing_there\n", "tests/test_b.py": "def test_b(): pass\n"})
+    assert report.results == {"tests/test_a.py": "error", "tests/test_b.py::test_b": "passed"}
+
+
+def test_options_of_a_missing_plugin_do_not_stop_the_run(box: LocalSandbox) -> None:
+    files = {"setup.cfg": "[tool:pytest]\naddopts = --no-such-plugin=1\n", "test_a.py": "def test_a(): pass\n"}
+    for name, content in files.items():
+        (box.workspace / name).write_text(content)
+    import sys
+
+    report = run_tests(box, TestCommand(f"{sys.executable} -m pytest", "pytest", "t"), timeout_s=30)
+    assert report.results == {"test_a.py::test_a": "passed"}
+
+
+def test_stopping_at_the_first_failure_is_undone(box: LocalSandbox) -> None:
+    report = run(box, {"test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n"}, f"{PYTEST} -q")
+    assert len(report.results) == 2
+
+
+def test_only_some_files_can_be_asked_for(box: LocalSandbox) -> None:
+    files = {"test_a.py": "def test_a(): pass\n", "test b.py": "def test_b(): pass\n"}
+    report = run(box, files, only=("test b.py",))
+    assert report.results == {"test b.py::test_b": "passed"}
+
+
+@pytest.mark.parametrize("ending", ["import os; os._exit(0)", "import os; os.abort()", "raise KeyboardInterrupt"])
+def test_a_run_that_ends_early_is_not_believed(box: LocalSandbox, ending: str) -> None:
+    report = run(box, {"test_a.py": f"def test_a(): assert 0\ndef test_b():\n    {ending}\ndef test_c(): pass\n"})
+    assert report.passed == 0
+    assert report.note or report.failed
+
+
+def test_a_forged_result_that_the_exit_code_contradicts_is_not_believed(box: LocalSandbox) -> None:
+    forger = (
+        "import atexit, os, re\n"
+        "path = re.search(r'--junitxml=(\\S+)', os.environ['PYTEST_ADDOPTS'])[1]\n"
+        "def forge():\n"
+        '    open(path, \'w\').write(\'<testsuite><testcase classname="t" name="x" file="t.py"/></testsuite>\')\n'
+        "atexit.register(forge)\n"
+        "def test_x(): assert False\n"
+    )
+    report = run(box, {"t_test.py": forger})
+    assert "do not agree" in report.note
+
+
+def test_a_run_past_its_time_says_so(box: LocalSandbox) -> None:
+    import sys
+
+    (box.workspace / "test_a.py").write_text("import time\ndef test_a(): time.sleep(60)\n")
+    report = run_tests(box, TestCommand(f"{sys.executable} -m pytest", "pytest", "t"), timeout_s=3)
+    assert report.timed_out
+    assert report.note == "The tests ran out of time."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<testsuite><testcase",
+        b"\xff\xfe",
+        b'<!DOCTYPE x [<!ENTITY a "b">]><testsuite>&a;</testsuite>',
+        "<?xml version='1.0' encoding='utf-16'?><a/>".encode("utf-16"),
+    ],
+)
+def test_torn_and_hostile_results_are_errors(content: bytes) -> None:
+    with pytest.raises(junit.JunitError):
+        junit.parse(content)
+
+
+def test_unittest_is_read_from_its_words(box: LocalSandbox) -> None:
+    tests = (
+        "import unittest\n"
+        "class A(unittest.TestCase):\n"
+        "    def test_good(self): print('noise ... ok')\n"
+        "    def test_bad(self): self.fail()\n"
+        "    def test_error(self):\n        '''A doc line.'''\n        raise ValueError\n"
+        "    @unittest.skip('later')\n    def test_skipped(self): pass\n"
+        "    @unittest.expectedFailure\n    def test_expected(self): self.fail()\n"
+    )
+    report = run(box, {"test_u.py": tests, "test_broken.py": "import nothing_there\n"}, UNITTEST)
+    assert report.note == ""
+    assert report.exit_code == 1
+    assert {k: v for k, v in report.results.items() if "broken" not in k} == {
+        "test_u.A.test_good": "passed",
+        "test_u.A.test_bad": "failed",
+        "test_u.A.test_error": "error",
+        "test_u.A.test_skipped": "skipped",
+        "test_u.A.test_expected": "skipped",
+    }
+    assert [v for k, v in report.results.items() if "broken" in k] == ["error"]
+
+
+def test_a_unittest_run_without_an_end_has_no_count() -> None:
+    assert unittest_output.parse("test_a (t.A.test_a) ... ok\n") == ({"t.A.test_a": "passed"}, None)
