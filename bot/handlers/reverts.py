@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.handlers.context import Context
-from bot.handlers.tasks import tasks_of_commit
+from bot.handlers.tasks import tasks_merged_as, tasks_of_commit
 from store.states import OutcomeKind
 from workers.outcomes import record_outcome, tasks_of_pull_request
 
@@ -40,7 +40,7 @@ def reverted(context: Context, reverts: Reverts, at: datetime, by_sha: str) -> b
             found = True
             _record(context, task.id, number, at, by_sha)
     for sha in sorted(reverts.commits):
-        for task in tasks_of_commit(context, sha):
+        for task in tasks_of_commit(context, sha) or tasks_merged_as(context, sha):
             found = True
             _record(context, task.id, task.pr_number, at, by_sha)
     return found

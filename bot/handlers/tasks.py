@@ -1,12 +1,17 @@
 """Finds the tasks behind branches and commits."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sqlmodel import col, or_, select
 
 from bot.handlers.context import Context
-from store.states import OutcomeKind
+from store.states import OutcomeKind, TaskState
 from store.tables import Outcome, Task
+from workers.errors import TargetGone
+
+_MOST_ASKED = 20
+"""PRs that one revert may make us ask GitHub about."""
 
 
 def tasks_of_branch(context: Context, branch: str) -> Sequence[Task]:
@@ -42,3 +47,28 @@ def tasks_of_commit(context: Context, sha: str) -> Sequence[Task]:
         if task.head_sha.startswith(sha) or (merged and str(merged.data.get("merge_sha", "")).startswith(sha))
     }
     return list(found.values())
+
+
+def tasks_merged_as(context: Context, sha: str) -> Sequence[Task]:
+    """Return the tasks whose PR GitHub knows as merged by this commit, though its event has not come yet."""
+    if len(sha) < 7:
+        return []
+    with context.database.session() as session:
+        waiting = session.exec(
+            select(Task)
+            .where(
+                Task.repository_id == context.repository.id,
+                Task.state == TaskState.PUBLISHED,
+                col(Task.pr_number).is_not(None),
+            )
+            .order_by(col(Task.id).desc())
+            .limit(_MOST_ASKED)
+        ).all()
+    found = []
+    for task in waiting:
+        assert task.pr_number is not None
+        with suppress(TargetGone):
+            pull = context.forge.pull_request(context.repository, task.pr_number)
+            if pull.merged and pull.merge_sha.startswith(sha):
+                found.append(task)
+    return found

@@ -6,6 +6,7 @@ import pytest
 from bot.demo.hub.webhooks import Delivery
 from bot.signature import sign
 from store.states import OutcomeKind, TaskKind, TaskState
+from tests.support.services import wait_until
 from tests.support.world import World
 
 pytestmark = pytest.mark.node
@@ -116,7 +117,24 @@ def test_a_revert_on_the_default_branch_is_an_outcome(world: World) -> None:
     message = f'Revert "Fix"\n\nThis reverts commit {sha}.'
     world.github.push("main", {"fix.txt": "as before\n"}, message=message)
     world.settle()
-    assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
+    assert sorted(kinds(world)) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
+
+
+def test_a_revert_that_is_told_before_the_merge_counts_all_the_same(world: World) -> None:
+    _, pull = published(world)
+    world.github.settle()
+    hook, world.github.webhook_url = world.github.webhook_url, None
+    sha = world.github.merge(pull)
+    wait_until(lambda: any(d.event == "pull_request" and d.action == "closed" for d in world.github.deliveries))
+    world.github.settle()
+    world.github.webhook_url = hook
+    world.github.push("main", {"fix.txt": "as before\n"}, message=f"This reverts commit {sha}.")
+    world.settle()
+    assert kinds(world) == [OutcomeKind.REVERTED]
+    late = next(d for d in world.github.deliveries if d.event == "pull_request" and d.action == "closed")
+    world.github.redeliver(late)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.REVERTED, OutcomeKind.MERGED]
 
 
 def test_githubs_revert_button_is_the_same_revert(world: World) -> None:
