@@ -170,7 +170,8 @@ class EvidenceFeed:
             .where(or_(revision > after[0], and_(revision == after[0], row_id > after[1])))
             .order_by(revision, row_id)
             .limit(_PAGE)
-            .options(defer(cast("QueryableAttribute[str]", MemoryEntry.text)))  # the texts would be most of what is read
+            # The texts would be most of what is read.
+            .options(defer(cast("QueryableAttribute[str]", MemoryEntry.text)))
         )
         with self._database.session() as session:
             return list(session.exec(query))
