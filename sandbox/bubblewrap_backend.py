@@ -28,7 +28,7 @@ from sandbox.types import Limits, Progress, SandboxSpec, SetupPlan
 _START_TIMEOUT_S = 30.0
 _BASE_TIMEOUT_S = 300.0
 _FIRST_UID = 1_900_000_000
-"""As root, each sandbox gets a user id of its own from here on: no person has it, and none counts another's processes."""
+"""As root, each sandbox gets a user id of its own from here on: no person's, and no other sandbox's to count."""
 
 
 class BubblewrapBackend:
@@ -185,7 +185,8 @@ class BubblewrapBackend:
         """Kill the sandbox of a record, if it still runs; the start time tells it from a later process of that id."""
         record = json.loads(path.read_text(encoding="utf-8"))
         pid = int(record["pid"])
-        alive = _start_time(pid) == record["started"] != ""
+        started = _start_time(pid)
+        alive = bool(started) and started == record["started"]
         if alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

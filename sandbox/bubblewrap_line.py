@@ -65,17 +65,17 @@ class BubblewrapLine:
         self._errors.seek(0)
         return self._errors.read(4000).decode("utf-8", "replace").strip()
 
-    def kill(self) -> None:
+    def interrupt(self) -> None:
         """End all its processes: they live in one namespace, which dies with its first process."""
         self._process.kill()
-        self._process.wait()
 
     def close(self) -> None:
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-            self.kill()
+            self._process.kill()
+            self._process.wait()
             for stream in (self._process.stdin, self._process.stdout, self._errors):
                 if stream is not None:
                     with contextlib.suppress(OSError):
@@ -84,5 +84,5 @@ class BubblewrapLine:
 
 @cache
 def _spawner(_pid: int) -> ThreadPoolExecutor:
-    """Return a thread that lives as long as the process: bwrap's --die-with-parent watches the thread that forked it."""
+    """Return a thread that lives as long as the process: --die-with-parent watches the thread that forked."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="bubblewrap")

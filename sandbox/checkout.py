@@ -20,9 +20,9 @@ from sandbox.errors import CheckoutError, PatchError, PushError
 from sandbox.git import GitFailedError, check_remote, run_git
 from sandbox.types import Author, GitRemote
 
-_SHA = re.compile(r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # git-check-ref-format(1), for full names.
-_REF = re.compile(r"^refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+$")
+_REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
 _LOCAL_S = 120.0
 """Time limit of a git command that needs no network."""
 # Highest precedence of all attributes: those of a tree do nothing.
@@ -81,10 +81,10 @@ class Mirror:
         local = check_remote(remote, allow_local=self._allow_local)
         wanted = []
         for ref in refs:
-            if _SHA.match(ref):
+            if _SHA.fullmatch(ref):
                 if not self.has(ref):
                     wanted.append(f"{ref}:refs/acrouter/fetched/{ref}")
-            elif ref == "HEAD" or _REF.match(ref):
+            elif ref == "HEAD" or _REF.fullmatch(ref):
                 wanted.append(f"+{ref}:{'refs/acrouter/HEAD' if ref == 'HEAD' else ref}")
             else:
                 raise CheckoutError(f"{ref!r} is neither a full ref name nor a commit's SHA.")
@@ -125,7 +125,7 @@ class Mirror:
         """
         if rev == "HEAD":
             rev = "refs/acrouter/HEAD"
-        if not (_SHA.match(rev) or _REF.match(rev)):
+        if not (_SHA.fullmatch(rev) or _REF.fullmatch(rev)):
             raise CheckoutError(f"{rev!r} is neither a full ref name nor a commit's SHA.")
         self._ensure()
         return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
@@ -243,7 +243,7 @@ class Mirror:
         ).decode("utf-8", "replace")
         for line in listed.splitlines():
             sha, _, name = line.partition("\t")
-            if name == ref and _SHA.match(sha):
+            if name == ref and _SHA.fullmatch(sha):
                 return sha
         return None
 
@@ -315,14 +315,14 @@ class Mirror:
 
 
 def _checked_sha(text: str) -> str:
-    if not _SHA.match(text):
+    if not _SHA.fullmatch(text):
         raise CheckoutError(f"{text!r} is not a full SHA.")
     return text
 
 
 def _branch_ref(branch: str) -> str:
     ref = branch if branch.startswith("refs/heads/") else f"refs/heads/{branch}"
-    if not _REF.match(ref):
+    if not _REF.fullmatch(ref):
         raise PushError(f"{branch!r} cannot be a branch's name.")
     return ref
 

@@ -82,7 +82,7 @@ class DockerBackend:
             return base
         image = f"{_ENVIRONMENTS}:{plan.cache_key}"
         with self._preparing:  # two tasks of one repository set up once
-            if self._present(image):
+            if build.is_present(self._api, image):
                 return image
             container, sandbox = self._start(
                 ContainerPlan(base, self._limits, self._labels(labels), for_setup=True, runtime=self._runtime)
@@ -170,14 +170,6 @@ class DockerBackend:
 
     def _discard(self, container: str) -> None:
         self._remove(container)
-
-    def _present(self, image: str) -> bool:
-        with _docker_errors(f"look for {image}"):
-            try:
-                self._api.inspect_image(image)
-            except docker.errors.ImageNotFound:
-                return False
-        return True
 
     def _check_size(self, container: str) -> None:
         found = self._api.containers(all=True, size=True, filters={"id": container})

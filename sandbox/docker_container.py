@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docker import APIClient
+from docker.types import LogConfig
 
 from sandbox.guest_sandbox import AGENT_UID, HOME, guest_arguments
 from sandbox.types import WORKSPACE, Limits
@@ -22,7 +23,7 @@ class ContainerPlan:
     limits: Limits
     labels: Mapping[str, str]
     for_setup: bool = False
-    """With the network and a writable root, to be committed. The repository's tree stays on a tmpfs, out of the image."""
+    """With the network and a writable root, to be committed. The tree stays on a tmpfs, out of the image."""
     runtime: str | None = None
     """An OCI runtime such as gVisor's `runsc`; None: the daemon's default."""
 
@@ -38,7 +39,7 @@ def create(api: APIClient, plan: ContainerPlan) -> str:
         cap_drop=["ALL"],
         init=True,
         ipc_mode="private",
-        log_config={"type": "none", "config": {}},
+        log_config=LogConfig(type="none"),
         mem_limit=memory,
         memswap_limit=memory,
         nano_cpus=int(limits.cpus * 1_000_000_000),

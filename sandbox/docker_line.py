@@ -39,10 +39,11 @@ class DockerLine:
             if self._is_stdout:
                 return data
 
-    def close(self) -> None:
-        # Shut down first: it wakes a thread that waits in recv.
+    def interrupt(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.close()
         with contextlib.suppress(Exception):

@@ -102,7 +102,7 @@ def run_git(
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
     if process.returncode:
-        said = (errors or output or b"").decode("utf-8", "replace")
+        said = ((output or b"") + (errors or b"")).decode("utf-8", "replace")  # push speaks on stdout
         raise GitFailedError(scrub(said.strip()[-2000:], secrets) or f"git {arguments[0]} failed")
     return output or b""
 

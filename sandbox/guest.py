@@ -38,6 +38,7 @@ class Capture:
         self.head = bytearray()
         self.tail = bytearray()
         self.dropped = 0
+        self.timed_out = False
 
     def add(self, data: bytes) -> None:
         room = self.limit - len(self.head)
@@ -91,6 +92,51 @@ def reap() -> None:
             pass
 
 
+class Feeder:
+    """Hands `expected` bytes from the host on to a command's stdin; a command that wants no more of them is no error.
+
+    It also notices that the host is gone: nothing but these bytes may come while a command runs.
+    """
+
+    def __init__(self, expected: int, pipe: int) -> None:
+        self.expected = expected
+        self.pipe = pipe  # -1: there is none, or nobody reads it
+        self.pending = b""
+        if pipe >= 0:
+            os.set_blocking(pipe, False)
+
+    def watch(self, poller: "select.poll") -> None:
+        poller.register(0, select.POLLIN)
+
+    def move(self, poller: "select.poll", descriptor: int) -> None:
+        if descriptor == 0:
+            data = os.read(0, min(self.expected, _CHUNK) or 1)
+            if not data or not self.expected:
+                raise OwnerGoneError
+            self.expected -= len(data)
+            if self.pipe >= 0:
+                self.pending = data
+                poller.unregister(0)  # until the command has taken it
+                poller.register(self.pipe, select.POLLOUT)
+            return
+        try:
+            self.pending = self.pending[os.write(self.pipe, self.pending) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.pending = b""
+        if not self.pending:
+            poller.unregister(self.pipe)
+            poller.register(0, select.POLLIN)
+            if not self.expected:
+                self.close()
+
+    def close(self) -> None:
+        if self.pipe >= 0:
+            os.close(self.pipe)
+            self.pipe = -1
+
+
 class Guest:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.uid = settings["uid"]  # None: everything runs as the one user there is
@@ -101,7 +147,7 @@ class Guest:
         if self.uid is not None:
             for place in settings["places"]:
                 os.chown(place, self.uid, self.uid)
-                os.chmod(place, 0o755)  # noqa: PTH101
+                os.chmod(place, 0o755)  # noqa: PTH101, S103
         self.wakeup, notify = os.pipe()
         os.set_blocking(self.wakeup, False)
         os.set_blocking(notify, False)
@@ -113,9 +159,9 @@ class Guest:
         for name, value in self.limits.items():
             number = getattr(resource, name)
             hard = resource.getrlimit(number)[1]
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
             if not (trusted and name == "RLIMIT_NPROC"):
-                resource.setrlimit(number, (value, value))
+                resource.setrlimit(number, (allowed, allowed))
         # When memory runs out, a command is to be killed and not this process.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123
             score.write("1000")
@@ -171,20 +217,18 @@ class Guest:
             return
         os.close(output_end)
         os.close(stdin_end)
-        capture = Capture(self.output_bytes)
-        timed_out = self.pump(process, output, feed, to_feed, capture, deadline)
+        capture = self.pump(process, output, Feeder(to_feed, feed), deadline)
         kill_everything()
-        process.poll()
         with contextlib.suppress(BlockingIOError):
             while data := os.read(output, _CHUNK):  # all writers are dead: this ends
                 capture.add(data)
         os.close(output)
         capture.cut()
-        code = 124 if timed_out else process.returncode if process.returncode is not None else -signal.SIGKILL
+        code = 124 if capture.timed_out else process.wait()
         answer(
             {
                 "exit_code": code if code >= 0 else 128 - code,
-                "timed_out": timed_out,
+                "timed_out": capture.timed_out,
                 "duration_s": time.monotonic() - started,
                 "head": len(capture.head),
                 "dropped": capture.dropped,
@@ -192,29 +236,20 @@ class Guest:
             bytes(capture.head + capture.tail),
         )
 
-    def pump(
-        self,
-        process: "subprocess.Popen[bytes]",
-        output: int,
-        feed: int,
-        to_feed: int,
-        capture: Capture,
-        deadline: float,
-    ) -> bool:
-        """Move bytes until the command itself ends; return whether its time was up first."""
-        pending = b""
-        if feed >= 0:
-            os.set_blocking(feed, False)
+    def pump(self, process: "subprocess.Popen[bytes]", output: int, feeder: "Feeder", deadline: float) -> Capture:
+        """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`)."""
+        capture = Capture(self.output_bytes)
+        killed = False
         poller = select.poll()
-        poller.register(output, select.POLLIN)
-        poller.register(self.wakeup, select.POLLIN)
-        poller.register(0, select.POLLIN)
-        timed_out = False
+        for descriptor in (output, self.wakeup):
+            poller.register(descriptor, select.POLLIN)
+        feeder.watch(poller)
         # Keep taking what the host still sends, or the next request would start in the middle of it.
-        while process.poll() is None or to_feed:
+        while process.poll() is None or feeder.expected:
             left = deadline - time.monotonic()
-            if left <= 0 and not timed_out:
-                timed_out = process.poll() is None
+            if left <= 0 and not killed:
+                killed = True
+                capture.timed_out = process.poll() is None
                 kill_everything()
             for descriptor, _ in poller.poll(max(left, 0.05) * 1000):
                 if descriptor == output:
@@ -224,36 +259,10 @@ class Guest:
                         poller.unregister(output)
                 elif descriptor == self.wakeup:
                     os.read(self.wakeup, _CHUNK)
-                elif descriptor == 0:
-                    data = os.read(0, min(to_feed, _CHUNK) or 1)
-                    if not data or not to_feed:
-                        raise OwnerGoneError
-                    to_feed -= len(data)
-                    if feed >= 0:
-                        pending = data
-                        poller.unregister(0)  # until the command has taken it
-                        poller.register(feed, select.POLLOUT)
-                elif descriptor == feed:
-                    try:
-                        pending = pending[os.write(feed, pending) :]
-                    except BlockingIOError:
-                        continue
-                    except BrokenPipeError:
-                        pending = b""
-                        poller.unregister(feed)
-                        poller.register(0, select.POLLIN)
-                        os.close(feed)
-                        feed = -1
-                        continue
-                    if not pending:
-                        poller.unregister(feed)
-                        poller.register(0, select.POLLIN)
-                        if not to_feed:
-                            os.close(feed)
-                            feed = -1
-        if feed >= 0:
-            os.close(feed)
-        return timed_out
+                else:
+                    feeder.move(poller, descriptor)
+        feeder.close()
+        return capture
 
     def read_file(self, request: dict[str, Any]) -> None:
         try:

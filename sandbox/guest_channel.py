@@ -24,7 +24,13 @@ class Line(Protocol):
         """Return 1 to `count` bytes, or none at the end; raise OSError like `send`."""
         ...
 
-    def close(self) -> None: ...
+    def interrupt(self) -> None:
+        """Make a `send` or `receive` of another thread end at once."""
+        ...
+
+    def close(self) -> None:
+        """Free its descriptors; nobody uses it any more."""
+        ...
 
 
 class GuestGone(SandboxError):  # noqa: N818
@@ -89,8 +95,12 @@ class GuestChannel:
                 raise
 
     def close(self) -> None:
+        """End a call that another thread waits in, and free the line."""
         self._broken = True
-        self._line.close()
+        self._line.interrupt()
+        # Its descriptor's number may belong to something else once it is closed: that thread has to be out first.
+        with self._lock:
+            self._line.close()
 
     def _answer(self, deadline: float, body_limit: int) -> Answer:
         (length,) = struct.unpack(">I", self._exactly(4, deadline))

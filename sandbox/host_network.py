@@ -52,6 +52,7 @@ def setup_environment(certificates: bool, environ: Mapping[str, str] = os.enviro
     if certificates:
         result |= dict.fromkeys(_CERTIFICATE_VARIABLES, CERTIFICATES)
     result.setdefault("PIP_RETRIES", "3")
+    result["PIP_NO_CACHE_DIR"] = "1"  # it would fill the small home and be thrown away
     return result
 
 

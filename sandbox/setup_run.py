@@ -32,7 +32,7 @@ for folder, folders, files in os.walk("."):
             new.append(path)
             size += os.lstat(path).st_size
 if size > {_PRODUCTS_LIMIT}:
-    sys.exit("it wrote %d MB of new files into the repository's tree; at most {_PRODUCTS_LIMIT >> 20} MB are kept" % (size >> 20))
+    sys.exit("it wrote %d MB of new files into the tree; at most {_PRODUCTS_LIMIT >> 20} are kept" % (size >> 20))
 if new:
     with tarfile.open({PRODUCTS!r}, "w") as tar:
         for path in sorted(new):
@@ -58,7 +58,8 @@ def run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: flo
         result = sandbox.execute(command, timeout_s=left, environment=environment)
         if result.timed_out:
             raise ImageError(
-                f"The set-up ({plan.source}) did not end within {timeout_s:.0f} s, in: {command}\n{result.output[-_TAIL:]}"
+                f"The set-up ({plan.source}) did not end within {timeout_s:.0f} s, in: {command}\n"
+                f"{result.output[-_TAIL:]}"
             )
         if result.exit_code:
             raise ImageError(

@@ -52,7 +52,7 @@ def ensure_base(api: APIClient, image: str, progress: Progress | None = None) ->
         ImageError: it can neither be pulled nor built; the message says what to do.
     """
     say = progress or (lambda _: None)
-    if _present(api, image):
+    if is_present(api, image):
         return image
     if "/" in image and any(mark in image.split("/", maxsplit=1)[0] for mark in ".:"):
         say(f"Pulling {image}")
@@ -75,12 +75,10 @@ def ensure_base(api: APIClient, image: str, progress: Progress | None = None) ->
     return image
 
 
-def _present(api: APIClient, image: str) -> bool:
-    try:
-        api.inspect_image(image)
-    except docker.errors.ImageNotFound:
-        return False
-    return True
+def is_present(api: APIClient, image: str) -> bool:
+    """Return whether the daemon has an image of this name."""
+    with _docker_errors(f"look for the image {image}"):
+        return bool(api.images(name=image, quiet=True))
 
 
 def _pull(api: APIClient, image: str, timeout_s: int) -> None:
@@ -90,7 +88,8 @@ def _pull(api: APIClient, image: str, timeout_s: int) -> None:
     try:
         with _docker_errors(f"pull {image}"):
             puller.pull(repository, tag=tag or "latest")
-            api.inspect_image(image)
+            if not is_present(api, image):
+                raise ImageError(f"The registry has no image {image}.")
     finally:
         puller.close()
 
