@@ -67,8 +67,12 @@ def test_an_image_that_cannot_be_made_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(build, "_DEBIAN", "127.0.0.1:1/debian:bookworm-slim")  # a registry that is not there
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     said: list[str] = []
+
+    def progress(message: str) -> None:
+        said.append(message)
+
     with pytest.raises(ImageError, match=r"debootstrap is not installed.*docker build -t acrouter/base:1"):
-        build.ensure_base(docker.from_env().api, "acrouter/never-made:1", said.append)
+        build.ensure_base(docker.from_env().api, "acrouter/never-made:1", progress)
     assert said
 
 

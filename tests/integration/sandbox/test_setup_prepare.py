@@ -26,12 +26,13 @@ SECRET = f"canary{uuid.uuid4().hex}"
 # Its own build backend: nothing has to be downloaded, and it writes a file into the tree as version plug-ins do.
 BUILDER = """
 import zipfile
+METADATA = "Metadata-Version: 2.1\\nName: demo\\nVersion: 1\\nRequires-Dist: tiny\\n"
 def build_editable(folder, config_settings=None, metadata_directory=None):
     open("src/demo/_version.py", "w").write("version = '3.2.1'\\n")
     open("a.txt", "a").write("changed by the set-up")
     with zipfile.ZipFile(folder + "/demo-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("demo.pth", "/workspace/src\\n")
-        wheel.writestr("demo-1.dist-info/METADATA", "Name: demo\\nVersion: 1\\nRequires-Dist: tiny\\n")
+        wheel.writestr("demo-1.dist-info/METADATA", METADATA)
         wheel.writestr("demo-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr("demo-1.dist-info/RECORD", "")
     return "demo-1-py3-none-any.whl"
