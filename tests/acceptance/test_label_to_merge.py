@@ -28,7 +28,7 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     assert task.state is TaskState.PUBLISHED, installation.history()
     attempts = installation.attempts()
     assert attempts[0].model == "scripted-medium", "nothing is known yet: price alone speaks for the middle one"
-    assert attempts[-1].model == "scripted-large"
+    assert attempts[-1].model == "scripted-large", installation.history()
     verdicts = [installation.verification(attempt).verdict for attempt in attempts]
     assert verdicts[0] == "breaking"
     assert verdicts[-1] == "verified"
