@@ -35,7 +35,11 @@ def test_files_are_committed_changed_and_removed(bare: BareRepository) -> None:
     assert bare.file("work", "new/file.txt") == b"new\n"
     assert bare.file("work", "README.md") is None
     assert bare.file("work", "new") is None
-    assert "run.sh" not in changes
+
+
+def test_a_script_stays_executable(bare: BareRepository) -> None:
+    sha = bare.commit_files("work", {"run.sh": "#!/bin/sh\ntrue\n"}, "Change the script", ADA)
+    assert git(bare.path, "ls-tree", sha, "run.sh").startswith("100755 blob")
 
 
 def test_a_merge_has_both_parents_and_a_conflict_changes_nothing(bare: BareRepository) -> None:

@@ -46,7 +46,7 @@ class Proxy:
         self.tokens: dict[str, Mapping[str, Json]] = {}
         """Installation tokens that were minted through here: their permissions and repositories."""
         self.expired: set[str] = set()
-        self.stopping = False
+        self.stopping = threading.Event()
         self._marks: set[str] = set()
         self._lacking = Lacking(self)
         self.telling = self._lacking.telling
@@ -56,14 +56,14 @@ class Proxy:
 
     def answer(self, request: Request) -> Response:
         """Answer one request as GitHub would, or as a fault says."""
-        if self.stopping:
+        if self.stopping.is_set():
             return error(503, "This GitHub is going down")
         try:
             return self._answer(request)
         except ConnectionReset:
             raise
         except Exception as failure:  # noqa: BLE001  (a double that fails must fail the test, and answer its client)
-            if self.stopping:
+            if self.stopping.is_set():
                 return error(503, "This GitHub is going down")
             problem = "the double failed: " + "".join(traceback.format_exception(failure))[-3000:]
             self.violations.append(openapi.Violation(request.method, request.plain_path, problem))
