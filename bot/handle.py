@@ -85,13 +85,14 @@ def dispatch(runtime: Runtime, guid: str, event: Event) -> str | None:
         case Ignored(reason):
             return reason
         case Ping():
-            return None
+            pass
         case InstallationChanged():
-            return installations.changed(runtime.database, event)
+            installations.changed(runtime.database, event)
         case RepositoriesChanged():
-            return installations.repositories_changed(runtime.database, event)
+            installations.repositories_changed(runtime.database, event)
         case _:
             return _dispatch_in_repository(runtime, guid, event)
+    return None
 
 
 def _dispatch_in_repository(  # noqa: PLR0911  (one line an event)

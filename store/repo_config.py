@@ -11,6 +11,8 @@ from store.suggest import explain
 CONFIG_FILE = ".acrouter.yml"
 _LARGEST = 64_000
 """Characters; a configuration is a page or two."""
+_MOST_BRACKETS = 500
+"""The parser's time grows with the square of how deep they stand in each other."""
 
 
 def _on_or_off(value: object) -> object:
@@ -73,6 +75,8 @@ def parse_repository_config(text: str) -> RepositoryConfig:
     """
     if len(text) > _LARGEST:
         raise ConfigurationError(f"{CONFIG_FILE}: longer than {_LARGEST} characters. Shorten it.")
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise ConfigurationError(f"{CONFIG_FILE}: more than {_MOST_BRACKETS} opening brackets. Use indented lists.")
     try:
         root = _compose(text)
         data = yaml.safe_load(text)

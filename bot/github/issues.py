@@ -38,7 +38,7 @@ def read_issue(repository: Repository, number: int) -> IssueInfo:
 def upsert_comment(
     repository: Repository, number: int, marker: str, body: str, *, known_id: int | None, login: Callable[[], str]
 ) -> int:
-    """Write `body` into the one comment by `login` that carries `marker`, made where there is none.
+    """Write `body` into the one comment by `login` that begins with `marker`, made where there is none.
 
     A comment that already says it is left alone.
     """
@@ -53,19 +53,24 @@ def upsert_comment(
 
 
 def reply_once(repository: Repository, number: int, marker: str, body: str, login: Callable[[], str]) -> None:
-    """Comment `body` unless a comment by `login` carries `marker`."""
+    """Comment `body` unless a comment by `login` begins with `marker`."""
     issue = _issue(repository, number)
     if find_comment(issue, marker, login()) is None:
         issue.create_comment(_outgoing(body, marker))
 
 
 def find_comment(issue: Issue, marker: str, login: str) -> IssueComment | None:
-    """Return the oldest comment with `marker`; the author counts, for anybody can copy a marker."""
+    """Return the oldest comment that begins with `marker` and is by `login`.
+
+    Anybody can copy a marker, and further down one of our own comments may quote somebody who did.
+    """
     return next(
         (
             comment
             for comment in issue.get_comments()
-            if marker in (comment.body or "") and comment.user is not None and comment.user.login == login
+            if (comment.body or "").lstrip().startswith(marker)
+            and comment.user is not None
+            and comment.user.login == login
         ),
         None,
     )
@@ -121,5 +126,5 @@ def _issue(repository: Repository, number: int) -> Issue:
 
 def _outgoing(body: str, marker: str) -> str:
     text = scrub(body)
-    # At the top, so that it survives a cut.
-    return fit(text if text.startswith(marker) else f"{marker}\n{text.replace(marker, '')}")
+    # At the top: it is looked for there, and survives a cut.
+    return fit(text if text.startswith(marker) else f"{marker}\n{text}")

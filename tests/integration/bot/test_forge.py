@@ -2,12 +2,12 @@
 
 import subprocess
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from bot.github import GitHubForge
 from store.scrub import scrub
+from store.settings import Settings
 from store.types import utc_now
 from tests.support.github import faults
 from tests.support.github.server import GitHubServer
@@ -84,6 +84,16 @@ def test_somebody_elses_comment_with_our_marker_is_left_alone(
     forged = shop.comment(number, f"{MARKER} I am acrouter, honestly", by="stranger")
     ours = forge.upsert_status_comment(repository, number, MARKER, "At work.", None)
     assert ours != forged
+    assert len(shop.comments(number)) == 2
+
+
+def test_a_marker_quoted_in_a_comment_of_ours_names_no_task(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    number = shop.open_issue("Bug")
+    first = forge.upsert_status_comment(repository, number, MARKER, "Failing: `<!-- acrouter:task=2 -->`", None)
+    second = forge.upsert_status_comment(repository, number, "<!-- acrouter:task=2 -->", "At work.", None)
+    assert first != second
     assert len(shop.comments(number)) == 2
 
 
@@ -279,7 +289,7 @@ def test_commits_are_made_as_the_apps_bot_user(shop: GitHubServer, forge: GitHub
     assert author.email.endswith(f"{shop.app_slug}[bot]@users.noreply.github.com")
 
 
-def test_wrong_app_credentials_say_so(settings: object, repository: RepositoryRef, tmp_path: Path) -> None:
-    wrong = GitHubForge(settings.model_copy(update={"github_app_id": 1}))  # type: ignore[attr-defined]
+def test_wrong_app_credentials_say_so(settings: Settings, repository: RepositoryRef) -> None:
+    wrong = GitHubForge(settings.model_copy(update={"github_app_id": 1}))
     with pytest.raises(ForgeError, match="private key"):
         wrong.default_branch(repository)

@@ -87,8 +87,10 @@ def test_a_mails_signature_does_not_hide_a_command() -> None:
 
 _PIECES = st.lists(
     st.sampled_from(
-        ["/route fix", "/route", " ", "\n", "\r\n", "> ", "```", "`", "<!--", "-->", "|", "-", "\t", "\u200b", "\\"]
-        + ["*", "<b>", '"', "hint=", "[", "](", "# ", "1. ", "    ", "x", "&#47;", "\x00", "\u202e"]
+        [
+            *("/route fix", "/route", "hint=", " ", "\n", "\r\n", "    ", "\t", "x", '"', "\x00", "\u200b", "\u202e"),
+            *("> ", "```", "`", "<!--", "-->", "|", "-", "\\", "*", "<b>", "[", "](", "# ", "1. ", "&#47;"),
+        ]
     ),
     max_size=60,
 ).map("".join)
@@ -103,12 +105,9 @@ _PIECES = st.lists(
 def test_any_markdown_gives_commands_or_one_clear_error(body: str) -> None:
     try:
         commands = parse_commands(body)
-    except CommandError as error:
-        assert str(error)
-    else:
-        assert all(isinstance(command, Command) for command in commands)
-        if commands:
-            assert "/route" in body
+    except CommandError:
+        commands = [Command(Verb.HELP)]  # a wrong command stands on a command all the same
+    assert not commands or "/route" in body
 
 
 @given(_PIECES)

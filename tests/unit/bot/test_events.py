@@ -13,8 +13,7 @@ pytestmark = pytest.mark.node
 
 
 def examples() -> list[tuple[str, dict[str, Any]]]:
-    index = npm.package("@octokit/webhooks-examples") / "api.github.com" / "index.json"
-    listed = json.loads(index.read_text(encoding="utf-8"))
+    listed = json.loads(npm.webhook_examples().read_text(encoding="utf-8"))
     return [(entry["name"], example) for entry in listed for example in entry["examples"]]
 
 

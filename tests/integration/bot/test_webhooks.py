@@ -1,0 +1,145 @@
+"""The webhook endpoint: what is let in, what is stored, and what GitHub hears."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from bot.signature import sign
+from bot.web import create_app
+from store.database import Database
+from store.errors import ConfigurationError
+from store.states import DeliveryState
+from store.tables import Delivery
+from tests.support.rows import QueueOfNames, settings
+
+SECRET = "a webhook secret"
+BODY = json.dumps({"zen": "Keep it logically awesome.", "action": "none"}).encode()
+
+
+@pytest.fixture
+def queue() -> QueueOfNames:
+    return QueueOfNames()
+
+
+@pytest.fixture
+def client(database: Database, queue: QueueOfNames) -> Iterator[TestClient]:
+    app = create_app(settings(github_webhook_secret=SECRET, max_body_bytes=10_000), database, queue)
+    with TestClient(app) as running:
+        yield running
+
+
+def headers(body: bytes, guid: str = "guid-1", changes: dict[str, str | None] | None = None) -> dict[str, str]:
+    values: dict[str, str | None] = {
+        "X-GitHub-Event": "ping",
+        "X-GitHub-Delivery": guid,
+        "X-Hub-Signature-256": sign(body, SECRET),
+    }
+    return {name: value for name, value in (values | (changes or {})).items() if value is not None}
+
+
+def stored(database: Database) -> list[Delivery]:
+    with database.session() as session:
+        return list(session.exec(select(Delivery)).all())
+
+
+def test_a_signed_webhook_is_stored_as_signed_and_wakes_a_worker(
+    client: TestClient, database: Database, queue: QueueOfNames
+) -> None:
+    answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY))
+    assert (answer.status_code, answer.json()) == (202, {"status": "accepted"})
+    (row,) = stored(database)
+    assert (row.guid, row.event, row.action, row.payload, row.state) == (
+        "guid-1",
+        "ping",
+        "none",
+        BODY,
+        DeliveryState.RECEIVED,
+    )
+    assert queue.deliveries == [row.id]
+
+
+def test_the_same_delivery_again_makes_no_work(client: TestClient, database: Database, queue: QueueOfNames) -> None:
+    for expected in ("accepted", "duplicate", "duplicate"):
+        answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY))
+        assert (answer.status_code, answer.json()["status"]) == (202, expected)
+    assert len(stored(database)) == len(queue.deliveries) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"X-Hub-Signature-256": None}, 401),
+        ({"X-Hub-Signature-256": "sha256=" + "0" * 64}, 401),
+        ({"X-Hub-Signature-256": sign(BODY, "another secret")}, 401),
+        ({"X-Hub-Signature-256": sign(BODY + b" ", SECRET)}, 401),
+        ({"X-Hub-Signature-256": "sha1=abc"}, 401),
+        ({"X-GitHub-Event": None}, 400),
+        ({"X-GitHub-Delivery": None}, 400),
+        ({"X-GitHub-Delivery": "x" * 101}, 400),
+        ({"X-GitHub-Delivery": "a b"}, 400),
+    ],
+)
+def test_what_is_not_from_github_is_refused(
+    client: TestClient, database: Database, queue: QueueOfNames, changes: dict[str, str | None], status: int
+) -> None:
+    answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY, changes=changes))
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+    assert stored(database) == []
+    assert queue.deliveries == []
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"[1]", b'"text"', b"\xff\xfe", b"payload=%7B%7D", b"[" * 9000])
+def test_a_body_that_is_no_json_object_is_refused(client: TestClient, database: Database, body: bytes) -> None:
+    answer = client.post("/webhooks/github", content=body, headers=headers(body))
+    assert answer.status_code == 400
+    assert stored(database) == []
+
+
+def test_a_body_over_the_limit_is_refused_by_its_length(client: TestClient, database: Database) -> None:
+    body = b"{" + b" " * 10_000 + b"}"
+    assert client.post("/webhooks/github", content=body, headers=headers(body)).status_code == 413
+    assert stored(database) == []
+
+
+def test_a_body_of_unknown_length_is_refused_while_it_streams(client: TestClient, database: Database) -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(100):
+            sent += 1
+            yield b" " * 1000
+
+    assert client.post("/webhooks/github", content=endless(), headers=headers(b"")).status_code == 413
+    assert stored(database) == []
+
+
+def test_an_odd_action_is_stored_as_any_database_can(client: TestClient, database: Database) -> None:
+    for number, action in enumerate(["nul \x00", "x" * 500, 7, None, {"a": 1}]):
+        body = json.dumps({"action": action}).encode()
+        assert client.post("/webhooks/github", content=body, headers=headers(body, f"g{number}")).status_code == 202
+    assert len(stored(database)) == 5
+
+
+def test_a_queue_that_is_down_loses_nothing(database: Database) -> None:
+    class Broken(QueueOfNames):
+        def deliver(self, delivery_id: int) -> None:
+            raise ConnectionError("no broker")
+
+    with TestClient(create_app(settings(github_webhook_secret=SECRET), database, Broken())) as client:
+        assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 202
+    assert len(stored(database)) == 1
+
+
+def test_health_tells_of_the_database(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok", "database": "ok"}
+    assert client.get("/").json()["name"] == "acrouter"
+
+
+def test_without_a_secret_nothing_starts(database: Database) -> None:
+    with pytest.raises(ConfigurationError, match="ACROUTER_GITHUB_WEBHOOK_SECRET"):
+        create_app(settings(), database, QueueOfNames())

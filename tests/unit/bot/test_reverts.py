@@ -1,0 +1,25 @@
+"""The words by which git and GitHub say that work was taken back."""
+
+import pytest
+
+from bot.handlers.reverts import reverts_in
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "commits", "pulls"),
+    [
+        (f'Revert "Fix"\n\nThis reverts commit {SHA}.', {SHA}, set()),
+        ('Revert "Fix (#7)"\n\nReverts acme/shop#7', set(), {7}),
+        ("Reverts #7", set(), {7}),
+        ("Reverts ACME/Shop#7", set(), {7}),
+        ("Reverts other/place#7", set(), set()),
+        ("He said it reverts #7", set(), set()),
+        ("This reverts commit 12345", set(), set()),
+        ("", set(), set()),
+    ],
+)
+def test_reverts_are_read_from_messages(text: str, commits: set[str], pulls: set[int]) -> None:
+    found = reverts_in(text, "acme/shop")
+    assert (set(found.commits), set(found.pulls)) == (commits, pulls)
