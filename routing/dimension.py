@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from routing.types import Dimension
 
 _TRACEBACK = re.compile(
-    r"Traceback \(most recent call last\)|^\s+at [\w.$<>]+\(.*:\d+\)|^panic: |^thread '.*' panicked|"
+    r"Traceback \(most recent call last\)|^[ \t]{1,40}at [\w.$<>]+\(.*:\d+\)|^panic: |^thread '.*' panicked|"
     r"\b[A-Z]\w*(?:Error|Exception)\b:",
     re.MULTILINE,
 )
@@ -69,9 +69,11 @@ _RULES = tuple(
 _TITLE_FACTOR = 2.0
 _TRACEBACK_POINTS = 3.0
 
+# All patterns below and above are bounded or anchored: a hostile text must not make them backtrack for minutes.
 # Issue templates ask for "expected behaviour" in comments that the writer leaves in: they say nothing of the task.
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _READ_CHARS = 20_000
+_TITLE_CHARS = 1000
 
 
 def classify(title: str, text: str, *, trigger: str = "") -> Dimension:
@@ -81,6 +83,7 @@ def classify(title: str, text: str, *, trigger: str = "") -> Dimension:
     """
     if trigger == "ci":
         return Dimension.BUG_FIXING
+    title = title[:_TITLE_CHARS]
     body = _HTML_COMMENT.sub(" ", text[:_READ_CHARS])
     points: defaultdict[Dimension, float] = defaultdict(float)
     for dimension, value, pattern in _RULES:
@@ -102,8 +105,8 @@ _LANGUAGES = {
     "lua": "lua", "pl": "perl", "r": "r", "jl": "julia", "ex": "elixir", "exs": "elixir", "hs": "haskell",
     "dart": "dart", "sql": "sql", "html": "html", "css": "css",
 }  # fmt: skip
-_FENCE = re.compile(r"^\s*(?:```|~~~)\s*([A-Za-z+#]+)", re.MULTILINE)
-_PATH = re.compile(r"[\w./-]+\.([A-Za-z]{1,5})\b")
+_FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,4}([A-Za-z+#]+)", re.MULTILINE)
+_PATH = re.compile(r"(?<![\w./-])[\w./-]{1,200}\.([A-Za-z]{1,5})\b")
 _FENCE_POINTS = 3
 
 

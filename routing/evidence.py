@@ -51,6 +51,8 @@ def validate(evidence: Evidence) -> None:
 
 def bare(evidence: Evidence) -> Evidence:
     """Return the evidence without what takes room: its text and its vector."""
+    if not evidence.text and evidence.embedding is None:
+        return evidence
     return replace(evidence, text="", embedding=None)
 
 

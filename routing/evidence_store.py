@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 from sqlalchemy import ColumnElement, CursorResult, and_, case, delete, literal, or_, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
 from routing.encoders import embedding_text
@@ -169,6 +170,8 @@ class EvidenceFeed:
             .where(or_(revision > after[0], and_(revision == after[0], row_id > after[1])))
             .order_by(revision, row_id)
             .limit(_PAGE)
+            # The texts would be most of what is read.
+            .options(defer(cast("QueryableAttribute[str]", MemoryEntry.text)))
         )
         with self._database.session() as session:
             return list(session.exec(query))

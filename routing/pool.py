@@ -157,7 +157,7 @@ def load_pool(path: Path | str) -> ModelPool:
             f"{path}: cannot be read: {error.strerror}. Copy models.example.yaml there and edit it."
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PoolError(f"{path}: is not YAML: {_one_line(error)}.") from error
+        raise PoolError(f"{path}: is not YAML{_where(error)}.") from error
     if not isinstance(data, dict):
         raise PoolError(f"{path}: must be a mapping with the key 'models'.")
     try:
@@ -232,5 +232,7 @@ def _named(text: str, data: dict[str, Any]) -> str:
     return re.sub(r": models\.(\d+)", with_name, text)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _where(error: Exception) -> str:
+    """Say where the YAML is wrong, without the line itself: it may hold what should be secret."""
+    mark = getattr(error, "problem_mark", None)
+    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""

@@ -16,7 +16,7 @@ from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft
 from routing.escalation import Option, plan
-from routing.evidence import validate
+from routing.evidence import bare, validate
 from routing.failures import FailureCorrelation
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
@@ -201,8 +201,9 @@ class Router:
             evicted = self._memory.put(evidence)
             for voter in self._voters.values():
                 voter.learn(evidence)
-            self._failures.learn(evidence)
-            self._costs.put(evidence)
+            numbers = bare(evidence)
+            self._failures.learn(numbers)
+            self._costs.put(numbers)
             for key in evicted:
                 self.forget(key)
         return evidence

@@ -65,7 +65,7 @@ class BubblewrapBackend:
         python = f"{bubblewrap_command.sys_python()} {sys.version}"
         name = "base-" + hashlib.sha256(f"{build.recipe()} {python}".encode()).hexdigest()[:16]
         with self._making:
-            if not self._environment(name).exists():
+            if not self.environment(name).exists():
                 if progress:
                     progress("Making the sandbox's Python environment")
                 with self._new_environment(name) as venv:
@@ -79,18 +79,22 @@ class BubblewrapBackend:
             return base
         name = f"env-{plan.cache_key}"
         with self._making:
-            if not self._environment(name).exists():
+            if not self.environment(name).exists():
                 with self._new_environment(name) as venv:
-                    shutil.copytree(self._environment(base), venv, symlinks=True, dirs_exist_ok=True)
+                    shutil.copytree(self.environment(base), venv, symlinks=True, dirs_exist_ok=True)
                     with self._set_up(venv, labels) as sandbox:
                         setup_run.run(sandbox, archive, plan, timeout_s=timeout_s)
         return name
 
     def open(self, spec: SandboxSpec) -> GuestSandbox:
-        venv = self._environment(spec.image)
+        venv = self.environment(spec.image)
         if Path(spec.image).name != spec.image or not venv.is_dir():
             raise ImageError(f"There is no environment {spec.image!r}; `prepare` makes them.")
         return self._start(self._plan(spec.limits, venv=venv), spec.labels)[1]
+
+    def environment(self, name: str) -> Path:
+        """Return the folder of an environment, there or not."""
+        return self._folder / "environments" / name
 
     def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
         found = self._records()
@@ -100,20 +104,17 @@ class BubblewrapBackend:
     def remove_task(self, task: str) -> int:
         return sum(self._end(path) for path, record in self._records() if record.get("task") == task)
 
-    def _environment(self, name: str) -> Path:
-        return self._folder / "environments" / name
-
     @contextlib.contextmanager
     def _new_environment(self, name: str) -> Iterator[Path]:
         """Yield a folder that becomes the environment `name` at once and whole, or not at all."""
-        parent = self._environment(name).parent
+        parent = self.environment(name).parent
         parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=parent))
         try:
             yield draft
             draft.chmod(0o755)
             with contextlib.suppress(OSError):  # another process was first
-                draft.rename(self._environment(name))
+                draft.rename(self.environment(name))
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -154,7 +155,7 @@ class BubblewrapBackend:
         return BubblewrapPlan(limits, venv, etc, for_setup, uid)
 
     def _start(self, plan: BubblewrapPlan, labels: Mapping[str, str]) -> tuple[int, GuestSandbox]:
-        line = BubblewrapLine(bubblewrap_command.command(plan), {"PATH": os.environ.get("PATH", os.defpath)})
+        line = BubblewrapLine(*bubblewrap_command.command(plan), {"PATH": os.environ.get("PATH", os.defpath)})
         channel = GuestChannel(line, body_limit=plan.limits.output_bytes + 1024)
         try:
             channel.wait_ready(_START_TIMEOUT_S)

@@ -46,10 +46,10 @@ class BubblewrapPlan:
     """Who untrusted commands run as where acrouter is root; None: bubblewrap runs as an ordinary user."""
 
 
-def command(plan: BubblewrapPlan) -> list[str]:
-    """Return the command that starts the sandbox's guest."""
+def command(plan: BubblewrapPlan) -> tuple[list[str], list[str]]:
+    """Return bubblewrap's options, and the command that starts the sandbox's guest in it."""
     disk = plan.limits.disk_mb << 20
-    arguments = ["bwrap", "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    arguments = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
     arguments += ["--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
     if not plan.for_setup:
         arguments.append("--unshare-net")
@@ -79,8 +79,8 @@ def command(plan: BubblewrapPlan) -> list[str]:
     arguments += _read_only(python_folders())
     if plan.venv is not None:
         arguments += ["--bind" if plan.for_setup else "--ro-bind", str(plan.venv), VENV]
-    arguments += ["--chdir", "/", "--remount-ro", "/", "--"]
-    return [*arguments, sys_python(), *guest_arguments(plan.limits, uid=plan.agent_uid, rlimits=_rlimits(plan))]
+    arguments += ["--chdir", "/", "--remount-ro", "/"]
+    return arguments, [sys_python(), *guest_arguments(plan.limits, uid=plan.agent_uid, rlimits=_rlimits(plan))]
 
 
 def sys_python() -> str:

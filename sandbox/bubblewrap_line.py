@@ -15,10 +15,10 @@ from functools import cache
 class BubblewrapLine:
     """Fulfils `guest_channel.Line`, and owns the process."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(self, options: Sequence[str], command: Sequence[str], environment: dict[str, str]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `close`)
         try:
-            self._process = _spawner(os.getpid()).submit(self._start, list(command), environment).result()
+            self._process = _spawner(os.getpid()).submit(self._start, options, command, environment).result()
         except BaseException:
             self._errors.close()
             raise
@@ -34,16 +34,23 @@ class BubblewrapLine:
     def pid(self) -> int:
         return self._process.pid
 
-    def _start(self, command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd="/",
-            env=environment,
-            bufsize=0,
-        )
+    def _start(
+        self, options: Sequence[str], command: Sequence[str], environment: dict[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        # Options on the command line could be read from inside, and they name folders of the host.
+        with tempfile.TemporaryFile() as hidden:
+            hidden.write("\0".join(options).encode() + b"\0")
+            hidden.seek(0)
+            return subprocess.Popen(
+                ["bwrap", "--args", str(hidden.fileno()), "--", *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                cwd="/",
+                env=environment,
+                bufsize=0,
+                pass_fds=[hidden.fileno()],
+            )
 
     def send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)

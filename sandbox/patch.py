@@ -10,7 +10,7 @@ from sandbox import patch_text
 from sandbox.errors import PatchError
 from sandbox.patch_text import FileChange
 from sandbox.secret_patterns import find_secrets
-from sandbox.testing.paths import is_test_path
+from sandbox.testing.paths import is_test_module, is_test_path
 from sandbox.testing.weakening import weakenings
 
 BLOCKED = (
@@ -79,6 +79,16 @@ class PatchReport:
     @property
     def test_files(self) -> list[FileChange]:
         return [change for change in self.files if is_test_path(change.path)]
+
+    @property
+    def edits_test_support(self) -> bool:
+        """Whether it touches what any test may use: conftest.py, helpers, data, the runner's configuration."""
+        return any(not is_test_module(change.path) for change in self.test_files)
+
+    @property
+    def edits_tests(self) -> bool:
+        """Whether tests that were there may run differently for it, the source aside."""
+        return self.edits_test_support or any(change.kind != "added" for change in self.test_files)
 
     @property
     def source_files(self) -> list[FileChange]:

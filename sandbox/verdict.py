@@ -44,7 +44,7 @@ class Facts:
     unfixed: TestReport | None = None
     """The patch's tests on the unfixed source; None where the patch has no tests, or no source."""
     originals: TestReport | None = None
-    """The edited test files as they were, on the fixed source; None where the patch edits none."""
+    """All test files as they were, on the fixed source; None where the patch edits none."""
     flaky: frozenset[str] = frozenset()
     examples_before: Mapping[str, bool] = field(default_factory=dict)
     examples_after: Mapping[str, bool] = field(default_factory=dict)
@@ -119,13 +119,10 @@ def _read(facts: Facts) -> _Reading:
         return _Reading((), (), weakened, (), None, None, held, unheld)
     edited = [change.path for change in facts.patch.test_files]
     changes = compare(facts.before, facts.after, edited, facts.flaky)
-    # A test that the patch edits is fixed only where its old version passes on the new source.
-    fixed = {
-        test
-        for test in changes.fail_to_pass
-        if facts.patch.source_files
-        and ((test != WHOLE and not file_of(test, edited)) or not edited or test in passing(facts.originals))
-    }
+    # Where the patch edits tests, a test is fixed only if it passes on the new source with all tests as they were.
+    fixed = set(changes.fail_to_pass) if facts.patch.source_files else set()
+    if facts.patch.edits_tests or (edited and WHOLE in fixed):
+        fixed &= passing(facts.originals)
     proofs = (proving(facts.before, facts.unfixed, facts.after) - facts.flaky) if facts.patch.source_files else set()
     own_failing = sorted(
         test

@@ -17,6 +17,7 @@ from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
+from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
 from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
 
@@ -184,29 +185,34 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
 
     after = runs.tests(tree, command, first=parse)
     unfixed = _unfixed(report, command, runs)
-    originals = _originals(report, command, runs)
-    facts = replace(facts, before=before, after=after, unfixed=unfixed, originals=originals, unparsable=unparsable[0])
+    facts = replace(facts, before=before, after=after, unfixed=unfixed, unparsable=unparsable[0])
+    facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
 
 
 def _unfixed(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:
     """Run the patch's tests on the old source."""
-    modules = [change.path for change in report.test_files if change.kind != "deleted" and _is_module(change.path)]
+    modules = [change.path for change in report.test_files if change.kind != "deleted" and is_test_module(change.path)]
     if not report.source_files or not report.test_files or not (modules or command.runner == "exit_code"):
         return None
     tree = runs.with_part(report.test_files)
     return None if tree is None else runs.tests(tree, command, modules)
 
 
-def _originals(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:
-    """Run the test files that the patch edits, as they were, on the new source."""
-    edited = [change.path for change in report.test_files if change.kind != "added"]
-    if not report.source_files or not edited:
+def _originals(
+    report: PatchReport, before: TestReport, after: TestReport, command: TestCommand, runs: _Runs
+) -> TestReport | None:
+    """Run on the new source, with all test files as they were, the tests that the patch could have bent."""
+    if not report.source_files or not report.edits_tests:
         return None
     tree = runs.with_part(report.source_files)
-    # What is not a test module (conftest.py, data) may be of use to any test.
-    only = edited if all(_is_module(path) for path in edited) else ()
-    return None if tree is None else runs.tests(tree, command, only)
+    if tree is None:
+        return None
+    edited = [change.path for change in report.test_files if change.kind != "added"]
+    fixed = compare(before, after, edited).fail_to_pass
+    if report.edits_test_support or any(not test.split("::", 1)[0].endswith(".py") for test in fixed):
+        return runs.tests(tree, command)
+    return runs.tests(tree, command, sorted({*edited, *(test.split("::", 1)[0] for test in fixed)}))
 
 
 def _flaky(facts: verdict.Facts, base: str, tree: str, command: TestCommand, runs: _Runs) -> frozenset[str]:
@@ -233,11 +239,6 @@ def _files(tests: Collection[str], command: TestCommand) -> Sequence[str]:
     files = {test.split("::", 1)[0] for test in tests}
     plain = command.runner == "pytest" and is_plain_pytest(command.command)
     return sorted(files) if plain and all(file.endswith(".py") for file in files) else ()
-
-
-def _is_module(path: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return name.endswith(".py") and "test" in name and name != "conftest.py"
 
 
 def _unparsable(sandbox: Sandbox, report: PatchReport) -> Sequence[str] | None:

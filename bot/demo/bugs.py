@@ -19,9 +19,9 @@ from store.suggest import did_you_mean, explain
 
 CATALOGUE = Path(__file__).resolve().parent / "catalogue"
 
-Behaviour = Literal["solves", "misses", "breaks"]
-"""What a scripted model does with a bug: the real fix, a harmless change that fixes nothing, or one that makes the
-issue's example work and breaks other tests."""
+Behaviour = Literal["solves", "misses", "breaks", "nothing"]
+"""What a scripted model does with a bug: the real fix, a harmless change that fixes nothing, one that makes the issue's
+example work and breaks other tests, or no change at all."""
 
 
 class _Entry(BaseModel):
@@ -75,7 +75,7 @@ class Bug(_Entry):
     breaks: Addition | None = None
     """The same for one that breaks other tests."""
     skills: Mapping[str, Behaviour]
-    """What each scripted model does with this bug; one that is not named submits nothing."""
+    """What each scripted model does with this bug."""
 
     @model_validator(mode="after")
     def _wrong_changes_are_there(self) -> Self:

@@ -44,7 +44,7 @@ def attempts_shown(view: TaskView) -> RenderableType:
     """Return what each attempt came to: the verdict, the tests before and after, the cost."""
     table = Table("#", "model", "verdict", title="The attempts", title_justify="left")
     table.add_column("score", justify="right")
-    table.add_column("tests before, after")
+    table.add_column("tests, before -> after")
     table.add_column("cost", justify="right", no_wrap=True)
     for attempt in view.attempts:
         table.add_row(*_attempt_cells(attempt))
@@ -66,16 +66,15 @@ def _attempt_cells(view: AttemptView) -> list[str]:
 
 
 def _tests(tests: dict[str, Any]) -> str:
-    lines = [f"{name}: {_counts(tests.get(name))}" for name in ("before", "after")]
+    before, after = tests.get("before"), tests.get("after")
+    if not before or not after:
+        return "not run"
+    lines = [f"{kind} {before[kind]} -> {after[kind]}" for kind in ("passed", "failed")]
     if proved := tests.get("fail_to_pass"):
-        lines.append(f"[green]{len(proved)} failed and pass now[/]")
+        lines.append(f"[green]{len(proved)} proved[/]")
     if broken := tests.get("pass_to_fail"):
-        lines.append(f"[red]{len(broken)} passed and fail now[/]")
+        lines.append(f"[red]{len(broken)} broken[/]")
     return "\n".join(lines)
-
-
-def _counts(report: dict[str, Any] | None) -> str:
-    return f"{report['passed']} passed, {report['failed']} failed" if report else "not run"
 
 
 def diff_shown(patch: str) -> RenderableType:

@@ -12,7 +12,7 @@ from sandbox.agent.model import MeteredModel
 
 
 class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped here
-    """One attempt's conversation. `after_step` is called after each call of the model, a wasted one too."""
+    """One attempt's conversation. `after_step` is called after each answer of the model, a useless one too."""
 
     model: MeteredModel
     env: SandboxEnvironment
@@ -40,6 +40,7 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
         self._prompts = {"system_prompt": system, "instance_prompt": instance}
         self._secrets = secrets
         self._after_step = after_step
+        self._told = 0
 
     def converse(self) -> None:
         """Run until the agent ends.
@@ -50,7 +51,9 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
         self.run(**self._prompts)
 
     def save(self, path: object, *_: object) -> dict[str, Any]:  # noqa: ARG002  (mini-swe-agent's hook after each step)
-        self._after_step(self)
+        if self.model.answers > self._told:
+            self._told = self.model.answers
+            self._after_step(self)
         return {}
 
     def serialize(self, *extra: dict[str, Any]) -> dict[str, Any]:

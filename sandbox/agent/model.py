@@ -56,6 +56,8 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
         )
         self.text_mode = bool(endpoint.extra.get("text_mode", False))
         self.spent_usd = 0.0
+        self.answers = 0
+        """Calls that were answered, repeated tries not counted."""
         self.tokens_in = 0
         self.tokens_out = 0
         self._endpoint = endpoint
@@ -124,6 +126,7 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
                 raise
             else:
                 used = usage.actual(self._endpoint, response, expected)
+                self.answers += 1
                 self.tokens_in += used.tokens_in
                 self.tokens_out += used.tokens_out
                 self._settle(reservation, used.cost_usd)

@@ -22,7 +22,7 @@ class Step:
     """One step of a running agent, for those who watch it and those who keep it."""
 
     number: int
-    """Counts the model's calls from 1."""
+    """Counts the model's answers from 1."""
     command: str
     """Empty where the model's answer held none."""
     output_tail: str
@@ -104,7 +104,7 @@ def _finished(loop: "Loop", sandbox: Sandbox, endpoint: ModelEndpoint) -> AgentR
         error = f"{error} The patch could not be taken out: {problem}".strip()
     return AgentRun(
         exit_status=status,
-        steps=loop.n_calls,
+        steps=loop.model.answers,
         tokens_in=loop.model.tokens_in,
         tokens_out=loop.model.tokens_out,
         cost_usd=loop.model.spent_usd,
@@ -116,7 +116,7 @@ def _finished(loop: "Loop", sandbox: Sandbox, endpoint: ModelEndpoint) -> AgentR
 
 def _step(loop: "Loop") -> Step:
     return Step(
-        number=loop.n_calls,
+        number=loop.model.answers,
         command="\n".join(loop.last_actions()) if loop.messages[-1].get("role") != "exit" else "",
         output_tail=str(loop.messages[-1].get("content") or "")[-_TAIL:],
         cost_usd=loop.model.spent_usd,

@@ -34,6 +34,8 @@ def parse(content: bytes) -> dict[str, TestStatus]:
     results: dict[str, TestStatus] = {}
     for case in root.iter("testcase"):
         node, status = _node_id(case), _status(case)
+        if not node:  # the test during which pytest was interrupted: it has no result
+            continue
         known = results.get(node)
         if known is None or _RANK[status] > _RANK[known]:
             results[node] = status

@@ -10,6 +10,12 @@ _NAMES = re.compile(
     r"|.*Tests?\.(?:java|kt|cs)"
     r"|pytest\.ini|\.coveragerc|tox\.ini"
 )
+_MODULE = re.compile(r"(?:test_.*|.*_tests?|tests?\d*|test[a-z].*)\.py")
+
+
+def is_test_module(path: str) -> bool:
+    """Return whether a file holds Python tests itself, and not what tests use (conftest.py, helpers, data)."""
+    return _MODULE.fullmatch(path.rsplit("/", 1)[-1]) is not None
 
 
 def is_test_path(path: str) -> bool:

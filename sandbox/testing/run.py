@@ -17,7 +17,7 @@ from templates.escape import plain
 
 _TAIL = 4_000
 _MAX_JUNIT = 30_000_000
-_USAGE_ERROR = 4
+_USAGE_ERROR, _NO_TESTS = 4, 5  # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _SUMMARY = re.compile(r"^[= ]*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1"}
 
@@ -82,9 +82,9 @@ def _pytest_note(result: CommandResult, results: Mapping[str, TestStatus]) -> st
     good = sum(status == "passed" for status in results.values())
     if result.timed_out:
         return "The tests ran out of time."
-    if result.exit_code not in (0, 1, 2, 5):
-        return f"pytest ended with exit code {result.exit_code}."
-    if (result.exit_code == 0) != (bad == 0) and result.exit_code != 5:
+    if result.exit_code not in (0, 1, _NO_TESTS):  # interrupted, or fell over
+        return f"pytest did not come to its end (exit code {result.exit_code})."
+    if (result.exit_code == 0) != (bad == 0) and result.exit_code != _NO_TESTS:
         return f"The exit code {result.exit_code} and {bad} failed tests in the results do not agree."
     summaries = _SUMMARY.findall(plain(result.output))
     if not summaries:  # `-qq`, or a reporter of the repository's own

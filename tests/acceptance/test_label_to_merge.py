@@ -9,13 +9,16 @@ from tests.support.installation import Installation
 
 pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(400)]
 
-FIRST, SECOND = "sqlparse-optimizer-hints", "sqlparse-begin-transaction"
+FIRST, SECOND = "boltons-atomicsaver-pathlib", "boltons-find-files-pathlib"
+CONFIG = "exploration: off\ntest: python -m pytest -q tests/test_fileutils.py\n"
+"""The module's own tests: those of the whole project would tell the same and take a minute."""
+QUICK = "xmltodict-none-attribute"
 
 
 def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
-    host(FIRST)
+    host(FIRST, CONFIG)
     installation.start_worker()
 
     number = github.open_issue(*issue_of(FIRST))
@@ -24,12 +27,14 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
 
     assert task.state is TaskState.PUBLISHED, installation.history()
     attempts = installation.attempts()
-    assert [attempt.model for attempt in attempts] == ["scripted-small", "scripted-medium"]
+    assert attempts[0].model == "scripted-medium", "nothing is known yet: price alone speaks for the middle one"
+    assert attempts[-1].model == "scripted-large", installation.history()
     verdicts = [installation.verification(attempt).verdict for attempt in attempts]
-    assert verdicts == ["unverified", "verified"]
+    assert verdicts[0] == "breaking"
+    assert verdicts[-1] == "verified"
 
     [comment] = github.comments(number)
-    assert "scripted-medium" in comment["body"]
+    assert "scripted-large" in comment["body"]
     assert "(scripted)" in comment["body"]
     assert task.pr_url in comment["body"]
     assert github.labels(number) == {"acrouter", "acrouter:review"}
@@ -38,7 +43,7 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     assert pull["number"] == task.pr_number
     assert pull["draft"] is False
     assert f"Fixes #{number}" in pull["body"]
-    assert "scripted-medium" in pull["body"]
+    assert "scripted-large" in pull["body"]
     [check] = github.check_runs(task.head_sha)
     assert check["conclusion"] == "success"
 
@@ -48,8 +53,8 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     assert [outcome.kind for outcome in installation.outcomes()] == [OutcomeKind.MERGED]
     assert github.labels(number) == {"acrouter:merged"}
     remembered = {entry.model: (entry.score, entry.final) for entry in installation.memory()}
-    assert remembered["scripted-medium"] == (1.0, True)
-    assert remembered["scripted-small"][1] is False
+    assert remembered["scripted-large"] == (1.0, True)
+    assert remembered["scripted-medium"][1] is False
 
     second = github.open_issue(*issue_of(SECOND))
     github.label(second, "acrouter")
@@ -57,10 +62,10 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     assert task.state is TaskState.PUBLISHED, installation.history(2)
     first_choice, *_ = installation.decisions(1)
     second_choice, *_ = installation.decisions(2)
-    assert first_choice.chosen == "scripted-small"
-    assert second_choice.chosen == "scripted-medium"
+    assert first_choice.chosen == "scripted-medium"
+    assert second_choice.chosen == "scripted-large"
     assert second_choice.neighbours
-    assert any("scripted-medium" in reason for reason in second_choice.reasons)
+    assert any("scripted-large" in reason for reason in second_choice.reasons)
     assert len(installation.attempts(2)) == 1
 
     installation.assert_the_ledger_adds_up()
@@ -71,9 +76,9 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
 def test_a_stranger_starts_nothing_and_an_edited_comment_neither(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
-    host(FIRST)
+    host(QUICK)
     installation.start_worker()
-    number = github.open_issue(*issue_of(FIRST), by="stranger")
+    number = github.open_issue(*issue_of(QUICK), by="stranger")
     comment = github.comment(number, "Nice project", by="maintainer")
     github.comment(number, "/route fix", by="stranger")
     github.edit_comment(comment, "/route fix", by="maintainer")
@@ -84,8 +89,8 @@ def test_a_stranger_starts_nothing_and_an_edited_comment_neither(
 
 
 def test_a_redelivered_webhook_is_handled_once(installation: Installation, github: GitHubServer, host: Host) -> None:
-    host(FIRST)
-    number = github.open_issue(*issue_of(FIRST))
+    host(QUICK)
+    number = github.open_issue(*issue_of(QUICK))
     github.label(number, "acrouter")
     github.settle()
     [labelled] = [delivery for delivery in github.deliveries if delivery.payload.get("action") == "labeled"]

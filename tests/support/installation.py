@@ -77,6 +77,11 @@ class Installation:
         """Everything that the processes have printed."""
         return "\n".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
 
+    def last_words(self) -> str:
+        """The end of the logs without the scheduler's routine."""
+        lines = [line for line in self.logs().splitlines() if "acrouter.reconcile[" not in line]
+        return "\n".join(lines[-60:])
+
     def tasks(self) -> Sequence[Task]:
         with self.database.session() as session:
             return session.exec(select(Task).order_by(col(Task.id))).all()
@@ -94,7 +99,7 @@ class Installation:
             if ready():
                 return
             time.sleep(0.02)
-        raise AssertionError(f"{what} did not happen within {timeout_s} s.\n{self._story()}\n{self.logs()[-6000:]}")
+        raise AssertionError(f"{what} did not happen within {timeout_s} s.\n{self._story()}\n{self.last_words()}")
 
     def wait_for_state(self, *states: TaskState, number: int = 1, timeout_s: float = WAIT_S) -> Task:
         """Wait until the `number`-th task is in one of `states` and has been reported, and return it."""
@@ -181,7 +186,7 @@ class Installation:
     def _alive(self, name: str) -> None:
         code = self.processes[name].poll()
         if code is not None:
-            raise AssertionError(f"acrouter's {name} ended with {code}.\n{self.logs()[-6000:]}")
+            raise AssertionError(f"acrouter's {name} ended with {code}.\n{self.last_words()}")
 
     def _story(self) -> str:
         return "\n".join("\n".join(self.history(number)) for number in range(1, len(self.tasks()) + 1))

@@ -96,8 +96,10 @@ def _change(run: CheckRun, body: Mapping[str, Any]) -> None:
     for name in _FIELDS:
         if name in body:
             setattr(run, name, body[name])
-    if "output" in body:
-        run.output = dict(body["output"])
+    output = body.get("output", run.output)
+    if not isinstance(output, Mapping):
+        raise invalid("CheckRun", "output")
+    run.output = output
     if run.conclusion is not None:
         # https://docs.github.com/en/rest/checks/runs: "Providing conclusion will automatically set the status".
         run.status = "completed"

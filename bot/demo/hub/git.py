@@ -171,18 +171,22 @@ class BareRepository:
             index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
             if start:
                 self._git("read-tree", start, env=index)
-            for path, content in files.items():
-                if content is None:
-                    self._git("update-index", "--force-remove", "--", path, env=index)
-                    continue
-                data = content.encode() if isinstance(content, str) else content
-                blob = run_bytes(["hash-object", "-w", "--stdin"], repository=self.path, stdin=data).decode().strip()
-                self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=index)
+            entries = "".join(self._index_entry(start, path, content) for path, content in files.items())
+            run_bytes(["update-index", "-z", "--index-info"], repository=self.path, env=index, stdin=entries.encode())
             tree = self._git("write-tree", env=index).strip()
         parents = ["-p", start] if start else []
         sha = self._git("commit-tree", tree, *parents, "-m", message, env=_as(author)).strip()
         self.set_branch(branch, sha)
         return sha
+
+    def _index_entry(self, start: str | None, path: str, content: str | bytes | None) -> str:
+        """Return a line of `git update-index --index-info`; a file that was there keeps its mode."""
+        if content is None:
+            return f"0 {'0' * 40}\t{path}\0"
+        data = content.encode() if isinstance(content, str) else content
+        blob = run_bytes(["hash-object", "-w", "--stdin"], repository=self.path, stdin=data).decode().strip()
+        known = self._git("ls-tree", "-z", start, "--", path).split(" ", 1)[0] if start else ""
+        return f"{known or '100644'} {blob}\t{path}\0"
 
     def merge(self, base: str, head_sha: str, message: str, author: Identity) -> str:
         """Merge a commit into the branch `base` with a merge commit, and return it.

@@ -10,7 +10,9 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bot.demo.hub import NAME, api_app, api_git, api_issues, api_pulls, api_repository, checks, issues, pages, pulls
 from bot.demo.hub.access import Access
@@ -277,6 +279,16 @@ def application(hub: Hub, private_key_pem: str) -> FastAPI:
     @app.exception_handler(HubRefusal)
     def refuse(_: Request, error: HubRefusal) -> Response:
         return JSONResponse(error.as_json(), error.status)
+
+    @app.exception_handler(StarletteHTTPException)
+    def refuse_unknown(_: Request, error: StarletteHTTPException) -> Response:
+        return JSONResponse(HubRefusal(error.status_code, error.detail).as_json(), error.status_code)
+
+    @app.exception_handler(RequestValidationError)
+    def refuse_path(_: Request, error: RequestValidationError) -> Response:
+        # Bodies are checked by hand, so it is a number in the path that is none.
+        del error
+        return JSONResponse(HubRefusal(404, "Not Found").as_json(), 404)
 
     @app.middleware("http")
     async def say_who(request: Request, call_next: Any) -> Response:

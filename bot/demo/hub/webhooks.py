@@ -157,6 +157,6 @@ class WebhookSender:
         began = time.monotonic()
         try:
             delivery.status_code = client.post(self.url, content=delivery.body, headers=headers).status_code
-        except httpx.HTTPError:
+        except (httpx.HTTPError, httpx.InvalidURL):
             delivery.status_code = 0
         delivery.duration_s = time.monotonic() - began

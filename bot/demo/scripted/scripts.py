@@ -31,7 +31,7 @@ _LOOK = Step("I look at the repository first.", "ls -a")
 
 
 def skilled(repository: BugRepository, model: str) -> Sequence[Step]:
-    """Return what a model does with the bug, as the catalogue says; a model that it does not name finds nothing."""
+    """Return what a model does with the bug, as the catalogue says; one that it does not name finds nothing."""
     bug = repository.bug
     behaviour = bug.skills.get(model)
     if behaviour == "misses" and bug.misses is not None:

@@ -70,13 +70,13 @@ def test_the_large_model_fixes_every_bug_and_adds_a_test(
 def test_the_small_model_hands_in_a_change_that_fixes_nothing(
     make_bug: MakeBug, scripted_endpoint: ScriptedEndpoint, agent_home: Path
 ) -> None:
-    repository = make_bug("boltons-atomicsaver-pathlib")
+    repository = make_bug("sqlparse-optimizer-hints")
     folder = check_out(repository, agent_home / "tree")
 
     ended = work(scripted_endpoint, "scripted-small", repository.bug.title, folder)
 
     assert ended["exit_status"] == "Submitted"
-    assert changed_files(folder) == {"boltons/fileutils.py"}
+    assert changed_files(folder) == set(repository.bug.fix)
     put_hidden_tests(repository, folder)
     assert failed(run_tests(folder, *repository.bug.hidden.ids)) == names(repository.bug.hidden.ids)
 

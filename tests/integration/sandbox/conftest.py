@@ -24,7 +24,13 @@ def docker_backend() -> DockerBackend:
 
 @pytest.fixture(scope="session")
 def bubblewrap_backend(tmp_path_factory: pytest.TempPathFactory) -> BubblewrapBackend:
-    backend = BubblewrapBackend(tmp_path_factory.mktemp("bubblewrap"), SMALL)
+    # The base environment takes half a minute and is the same for every run; all else is this run's own.
+    data = tmp_path_factory.mktemp("bubblewrap")
+    cache = Path(__file__).parents[3] / ".cache" / "bubblewrap-environments"
+    cache.mkdir(parents=True, exist_ok=True)
+    (data / "bubblewrap").mkdir()
+    (data / "bubblewrap" / "environments").symlink_to(cache)
+    backend = BubblewrapBackend(data, SMALL)
     backend.check()
     backend.ensure_base()
     return backend

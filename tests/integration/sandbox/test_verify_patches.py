@@ -128,6 +128,18 @@ def test_a_conftest_that_skips_everything_is_never_verified(bench: Bench) -> Non
     assert not result.fail_to_pass
 
 
+@pytest.mark.parametrize("name", ["conftest.py", "tests/conftest.py"])
+def test_a_conftest_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
+    project = bench.project(tests=FAILING)
+    conftest = (
+        "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
+        "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
+    )
+    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n"}))
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+
+
 def test_a_source_that_ends_the_test_run_early_is_not_believed(bench: Bench) -> None:
     project = bench.project(tests=FAILING)
     result = bench.verify(project, project.patch({"stats.py": "import os\nos._exit(0)\n"}))

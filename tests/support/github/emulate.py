@@ -80,6 +80,8 @@ class Emulate:
             )
 
         def answers() -> bool:
+            if self._process is None or self._process.poll() is not None:
+                raise EmulateError(f"emulate ended at its start:\n{self.log()[-2000:]}")
             try:
                 return self.client.get("/meta").status_code == 200
             except httpx.TransportError:
@@ -91,7 +93,10 @@ class Emulate:
         self.client.close()
         if self._process:
             self._process.terminate()
-            self._process.wait(10)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
 
     def log(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -45,6 +46,7 @@ class Proxy:
         self.tokens: dict[str, Mapping[str, Json]] = {}
         """Installation tokens that were minted through here: their permissions and repositories."""
         self.expired: set[str] = set()
+        self.stopping = threading.Event()
         self._marks: set[str] = set()
         self._lacking = Lacking(self)
         self.telling = self._lacking.telling
@@ -54,6 +56,20 @@ class Proxy:
 
     def answer(self, request: Request) -> Response:
         """Answer one request as GitHub would, or as a fault says."""
+        if self.stopping.is_set():
+            return error(503, "This GitHub is going down")
+        try:
+            return self._answer(request)
+        except ConnectionReset:
+            raise
+        except Exception as failure:  # noqa: BLE001  (a double that fails must fail the test, and answer its client)
+            if self.stopping.is_set():
+                return error(503, "This GitHub is going down")
+            problem = "the double failed: " + "".join(traceback.format_exception(failure))[-3000:]
+            self.violations.append(openapi.Violation(request.method, request.plain_path, problem))
+            return error(500, "Server Error")
+
+    def _answer(self, request: Request) -> Response:
         if request.path == "/_from-emulate":
             return self._relay(request)
         if request.path.startswith("/_blobs/"):

@@ -94,6 +94,7 @@ class GitHubServer(Verbs):
         self._emulate.start()
 
     def stop(self) -> None:
+        self._proxy.stopping.set()
         self._proxy.faults.clear()
         self._emulate.stop()
         self._server.shutdown()

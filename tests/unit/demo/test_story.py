@@ -104,8 +104,9 @@ def test_the_attempts_show_verdicts_and_tests(told: Told) -> None:
         "unverified",
         "large (scripted)",
         "verified",
-        "after: 9 passed, 0 failed",
-        "1 failed and pass now",
+        "passed 9 -> 9",
+        "failed 0 -> 0",
+        "1 proved",
     ):
         assert words in text
 

@@ -3,6 +3,8 @@
 import pytest
 
 from routing.dimension import classify, detect_language
+from routing.encoders.hashing import HashingEncoder
+from routing.encoders.text import embedding_text
 from routing.types import Dimension
 
 
@@ -59,5 +61,12 @@ def test_the_language_is_that_of_most_files(source: str | list[str], language: s
     assert detect_language(source) == language
 
 
-def test_hostile_text_does_not_stall_the_rules() -> None:
-    assert classify("add " * 5000, "<!--" * 20_000 + "write " * 20_000) in Dimension
+@pytest.mark.parametrize(
+    "piece", ["<!--", "write ", "\n", "\n ", "a/", ".", " at a(", "A", "_", "add a, ", "``` ", "é", "port a ", "\t"]
+)
+def test_hostile_text_does_not_stall_the_rules(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+
+    assert classify(text, text) in Dimension
+    assert isinstance(detect_language(text), str)
+    assert HashingEncoder().encode([embedding_text(text, text)]).shape == (1, 512)

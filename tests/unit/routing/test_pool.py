@@ -94,6 +94,13 @@ def test_a_file_without_a_pool_is_refused(tmp_path: Path, text: str, words: str)
     assert str(tmp_path / "models.yaml") in message
 
 
+def test_broken_yaml_is_located_without_being_shown(tmp_path: Path) -> None:
+    message = refused(tmp_path, "models:\n  - name: a\n    api_key: 'sk-canary\n")
+
+    assert "is not YAML (line 4, column 1)" in message
+    assert "canary" not in message
+
+
 def test_a_missing_file_says_what_to_copy(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match=r"Copy models\.example\.yaml"):
         load_pool(tmp_path / "none.yaml")

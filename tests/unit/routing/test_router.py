@@ -1,5 +1,6 @@
 """The router as others use it."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,25 @@ def test_a_router_is_made_from_the_settings(tmp_path: Path) -> None:
     assert [vote.voter for vote in router.decide(router.task("a", FIRST)).votes] == ["bandit"]
     assert router.reward_weights.usd == 0.0
     assert Router.from_files(example).pool.names == router.pool.names
+
+
+def test_threads_may_share_a_router() -> None:
+    router = Router(make_pool(), memory_capacity=5)
+    failures: list[BaseException] = []
+
+    def work(worker: int) -> None:
+        try:
+            for n in range(25):
+                router.observe(make_evidence(f"{worker}:{n % 7}", "small", 1.0, text=SECOND, minutes=n))
+                assert len(router.decide(router.task(str(n), FIRST)).ranked) == 3
+        except BaseException as error:  # noqa: BLE001  (a thread's failure must reach the test)
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert failures == []
+    assert len(router) == 5

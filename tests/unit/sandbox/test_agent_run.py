@@ -143,6 +143,7 @@ def test_a_stop_takes_effect_within_one_step(bench: Bench) -> None:
     run = bench.run([Say("echo x >> app.py")])
     assert run.exit_status == "Stopped"
     assert run.error == "A person asked to stop."
+    assert run.steps == 2
     assert len(bench.server.requests) == 2
 
 

@@ -1,0 +1,91 @@
+"""Which backend is chosen, and what is said where none works."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+
+from sandbox import bubblewrap_command
+from sandbox.backends import choose_backend
+from sandbox.errors import ImageError, SandboxUnavailable
+from sandbox.images import build
+from sandbox.types import Limits
+
+
+@pytest.fixture
+def no_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+
+
+@pytest.fixture
+def no_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    bubblewrap_command.version.cache_clear()
+
+
+def choose(kind: str, tmp_path: Path) -> str:
+    backend = choose_backend(kind, base_image="acrouter/base:1", data_dir=tmp_path, limits=Limits())  # type: ignore[arg-type]
+    return backend.name
+
+
+@pytest.mark.docker
+def test_docker_is_taken_where_its_daemon_answers(tmp_path: Path) -> None:
+    assert choose("auto", tmp_path) == choose("docker", tmp_path) == "docker"
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.usefixtures("no_daemon")
+def test_bubblewrap_is_taken_without_a_daemon(tmp_path: Path) -> None:
+    assert choose("auto", tmp_path) == choose("bubblewrap", tmp_path) == "bubblewrap"
+    with pytest.raises(SandboxUnavailable, match=r"does not answer.*apt-get install docker\.io"):
+        choose("docker", tmp_path)
+
+
+@pytest.mark.usefixtures("no_daemon", "no_bubblewrap")
+def test_without_either_the_error_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable) as refused:
+        choose("auto", tmp_path)
+    assert "apt-get install docker.io" in str(refused.value)
+    assert "apt-get install bubblewrap" in str(refused.value)
+
+
+@pytest.mark.docker
+def test_both_recipes_share_their_contents() -> None:
+    dockerfile = (Path(build.__file__).parent / "Dockerfile").read_text(encoding="utf-8")
+    for name in ("packages.txt", "requirements.txt", "provision.sh"):
+        assert name in dockerfile
+    image = docker.from_env().images.get("acrouter/base:1")
+    assert image.labels["acrouter.recipe"] == build.recipe()
+
+
+@pytest.mark.docker
+@pytest.mark.usefixtures("no_bubblewrap")
+def test_an_image_that_cannot_be_made_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_DEBIAN", "127.0.0.1:1/debian:bookworm-slim")  # a registry that is not there
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    said: list[str] = []
+
+    def progress(message: str) -> None:
+        said.append(message)
+
+    with pytest.raises(ImageError, match=r"debootstrap is not installed.*docker build -t acrouter/base:1"):
+        build.ensure_base(docker.from_env().api, "acrouter/never-made:1", progress)
+    assert said
+
+
+@pytest.mark.docker
+def test_a_name_with_a_registry_is_pulled_and_not_built() -> None:
+    with pytest.raises(ImageError, match="Cannot pull 127"):
+        build.ensure_base(docker.from_env().api, "127.0.0.1:1/acme/base:1")
+
+
+def test_the_guest_refuses_to_run_outside_of_a_sandbox() -> None:
+    # It would kill every process it can see.
+    done = subprocess.run(
+        [sys.executable, "-m", "sandbox.guest", "{}"], capture_output=True, text=True, check=False, timeout=20
+    )
+    assert done.returncode == 1
+    assert "runs only as the first process of a sandbox" in done.stderr

@@ -1,0 +1,97 @@
+"""How a repository's set-up is found out from its files."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import CheckoutError
+from sandbox.setup_plan import detect
+from tests.support.repositories import make_archive
+
+PYPROJECT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "x"\nversion = "1"\n'
+
+
+def commands(tmp_path: Path, files: dict[str, str]) -> list[str]:
+    return list(detect(make_archive(tmp_path / "tree.tar", files), commands=None, base="b").commands)
+
+
+def test_a_repository_with_nothing_needs_nothing(tmp_path: Path) -> None:
+    plan = detect(make_archive(tmp_path / "tree.tar", {"x.py": "", "README.md": ""}), commands=None, base="b")
+    assert (plan.commands, plan.source) == ((), "nothing to install")
+
+
+def test_the_configuration_wins_even_with_nothing(tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "tree.tar", {"pyproject.toml": PYPROJECT})
+    assert detect(archive, commands=["make deps"], base="b").commands == ("make deps",)
+    assert detect(archive, commands=[], base="b").commands == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [
+        ({"pyproject.toml": PYPROJECT}, "-e '.'"),
+        ({"pyproject.toml": PYPROJECT + '[project.optional-dependencies]\ndocs = []\ntests = ["pytest"]\n'},
+         "-e '.[tests]'"),
+        ({"pyproject.toml": PYPROJECT + '[dependency-groups]\ndev = ["pytest"]\n'}, "-e '.' --group dev"),
+        ({"setup.py": "setup(extras_require={'docs': ['sphinx'], 'test': ['pytest']})"}, "-e '.[test]'"),
+        ({"setup.py": "setup()", "setup.cfg": "[options.extras_require]\ntesting =\n  pytest\n"}, "-e '.[testing]'"),
+    ],
+    ids=["plain", "extra", "group", "setup.py", "setup.cfg"],
+)  # fmt: skip
+def test_a_package_is_installed_editable_with_what_its_tests_need(
+    tmp_path: Path, files: dict[str, str], target: str
+) -> None:
+    (command,) = commands(tmp_path, files)
+    assert command.endswith(f"--use-pep517 {target}")
+
+
+def test_requirements_of_tests_join_the_package(tmp_path: Path) -> None:
+    files = {"pyproject.toml": PYPROJECT, "requirements.txt": "a", "requirements-dev.txt": "b"}
+    first, second = commands(tmp_path, files)
+    assert "-e '.'" in first
+    assert second.endswith("-r requirements-dev.txt")
+
+
+def test_requirements_alone_are_installed(tmp_path: Path) -> None:
+    (command,) = commands(
+        tmp_path, {"requirements.txt": "a", "requirements/test.txt": "b", "pyproject.toml": "[tool.x]"}
+    )
+    assert command.endswith("-r requirements.txt -r requirements/test.txt")
+
+
+@pytest.mark.parametrize(
+    "text", ["[project", "project = 1", 'dependency-groups = "x"', "[project]\noptional-dependencies = 1"]
+)
+def test_strange_metadata_is_no_crash(tmp_path: Path, text: str) -> None:
+    commands(tmp_path, {"pyproject.toml": text, "setup.cfg": "no section"})
+
+
+def test_an_extras_name_cannot_reach_the_shell(tmp_path: Path) -> None:
+    hostile = (
+        PYPROJECT + "[project.optional-dependencies]\n\"test'; touch /x; '\" = []\n[dependency-groups]\n'dev; id' = []"
+    )
+    (command,) = commands(tmp_path, {"pyproject.toml": hostile})
+    assert "touch" not in command
+    assert "id" not in command.split("pip install")[1].replace("--no-input", "")
+
+
+def test_the_key_follows_what_the_result_depends_on(tmp_path: Path) -> None:
+    def key(name: str, files: dict[str, str], given: list[str] | None = None, base: str = "b") -> str:
+        return detect(make_archive(tmp_path / f"{name}.tar", files), commands=given, base=base).cache_key
+
+    first = key("1", {"pyproject.toml": PYPROJECT, "x/a.py": "1"})
+    assert key("2", {"pyproject.toml": PYPROJECT, "x/a.py": "changed"}) == first
+    others = {
+        key("3", {"pyproject.toml": PYPROJECT + "\n", "x/a.py": "1"}),
+        key("4", {"pyproject.toml": PYPROJECT, "x/a.py": "1", "uv.lock": ""}),
+        key("5", {"pyproject.toml": PYPROJECT, "y/a.py": "1"}),
+        key("6", {"pyproject.toml": PYPROJECT, "x/a.py": "1"}, ["make"]),
+        key("7", {"pyproject.toml": PYPROJECT, "x/a.py": "1"}, base="other"),
+    }
+    assert len(others | {first}) == 6
+
+
+def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(b"nothing")
+    with pytest.raises(CheckoutError, match=r"x\.tar"):
+        detect(tmp_path / "x.tar", commands=None, base="b")

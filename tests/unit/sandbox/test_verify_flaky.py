@@ -1,0 +1,98 @@
+"""Results that do not repeat themselves are told from those that do: runs with scripted results."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sandbox.types import CommandResult, Sandbox, SandboxSpec, TestCommand
+from sandbox.verify import VerifyRequest, verify
+from tests.unit.sandbox.test_patch_inspection import change
+
+T = "tests/test_a.py"
+
+
+class ScriptedBackend:
+    """Each sandbox that it opens has one run of the tests to give: a string of names, capitals fail."""
+
+    def __init__(self, runs: Sequence[str]) -> None:
+        self.runs = deque(runs)
+        self.open_sandboxes = 0
+
+    def open(self, spec: SandboxSpec) -> Sandbox:
+        self.open_sandboxes += 1
+        return ScriptedSandbox(self, self.runs.popleft())
+
+    def __getattr__(self, name: str) -> object:
+        raise NotImplementedError(name)
+
+
+class ScriptedSandbox:
+    def __init__(self, backend: ScriptedBackend, run: str) -> None:
+        self._backend = backend
+        self._run = run
+
+    def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
+        if "pytest" not in command:
+            return CommandResult("PARSED[]\n", 0, False, 0.0)
+        return CommandResult("", int(self._run != self._run.lower()), False, 0.1)
+
+    def read_file(self, path: str, *, limit: int = 0) -> bytes | None:
+        cases = "".join(
+            f'<testcase classname="tests.test_a" name="{name.lower()}" file="{T}">'
+            f"{'<failure/>' if name.isupper() else ''}</testcase>"
+            for name in self._run
+        )
+        return f"<testsuites><testsuite>{cases}</testsuite></testsuites>".encode()
+
+    def put_tree(self, archive: Path) -> None: ...
+
+    def put_file(self, path: str, content: bytes) -> None: ...
+
+    def close(self) -> None:
+        self._backend.open_sandboxes -= 1
+
+
+class NoTrees:
+    def archive(self, treeish: str, destination: Path) -> None: ...
+
+    def tree_with_patch(self, base_sha: str, patch: str) -> str:
+        return "tree"
+
+
+def outcome(runs: Sequence[str]) -> Mapping[str, object]:
+    backend = ScriptedBackend(runs)
+    command = TestCommand("python3 -m pytest", "pytest", "test")
+    request = VerifyRequest("base", change("src/a.py"), "image", {"task": "1"}, command)
+    result = verify(request, backend, NoTrees())  # type: ignore[arg-type]
+    assert not backend.runs, "a run was not asked for"
+    assert backend.open_sandboxes == 0
+    return {
+        "verdict": result.verdict,
+        "fixed": [test.removeprefix(f"{T}::") for test in result.fail_to_pass],
+        "broken": [test.removeprefix(f"{T}::") for test in result.pass_to_fail],
+    }
+
+
+def test_a_failure_that_repeats_itself_is_broken() -> None:
+    assert outcome(["ab", "aB", "aB"]) == {"verdict": "breaking", "fixed": [], "broken": ["b"]}
+
+
+def test_a_failure_that_does_not_is_flaky() -> None:
+    assert outcome(["ab", "aB", "ab"]) == {"verdict": "unverified", "fixed": [], "broken": []}
+
+
+def test_a_fix_that_repeats_itself_is_a_fix() -> None:
+    # before, after, after again, before again
+    assert outcome(["Ab", "ab", "ab", "Ab"]) == {"verdict": "verified", "fixed": ["a"], "broken": []}
+
+
+def test_a_fix_that_fails_the_second_time_is_flaky() -> None:
+    assert outcome(["Ab", "ab", "Ab", "Ab"])["verdict"] == "unverified"
+
+
+def test_a_fix_of_what_passes_without_it_is_flaky() -> None:
+    assert outcome(["Ab", "ab", "ab", "ab"])["verdict"] == "unverified"
+
+
+def test_nothing_is_run_again_where_nothing_changed() -> None:
+    assert outcome(["Ab", "Ab"])["verdict"] == "unverified"

@@ -1,0 +1,142 @@
+"""From runs of tests to a verdict and a score."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.comparison import compare, proving
+from sandbox.patch import inspect_patch
+from sandbox.types import TestReport, TestStatus
+from sandbox.verdict import WEIGHTS, Facts, judge
+from tests.unit.sandbox.test_patch_inspection import change
+
+SOURCE = inspect_patch(change("src/a.py"))
+WITH_TEST = inspect_patch(change("src/a.py") + change("tests/test_a.py", removed=["x"], added=["    assert f() == 1"]))
+T = "tests/test_a.py::"
+
+
+def report(results: Mapping[str, TestStatus], exit_code: int | None = None, **changes: object) -> TestReport:
+    code = int(any(status in ("failed", "error") for status in results.values())) if exit_code is None else exit_code
+    made = TestReport("python3 -m pytest", dict(results), code, False, 1.0, "")
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def facts(before: Mapping[str, TestStatus], after: Mapping[str, TestStatus], **changes: object) -> Facts:
+    return replace(Facts(SOURCE, report(before), report(after)), **changes)  # type: ignore[arg-type]
+
+
+def test_weights_sum_to_one() -> None:
+    assert sum(WEIGHTS.values()) == pytest.approx(1.0)
+
+
+def test_fixed_and_nothing_broken_is_verified() -> None:
+    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "passed"}))
+    assert (result.verdict, result.score) == ("verified", 1.0)
+
+
+def test_fixed_and_something_broken_is_breaking() -> None:
+    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "error"}))
+    assert result.verdict == "breaking"
+    assert result.fail_to_pass == [T + "a"]
+    assert result.pass_to_fail == [T + "b"]
+    assert result.score <= 0.2
+
+
+def test_a_test_that_vanished_from_an_untouched_file_is_broken() -> None:
+    assert judge(facts({T + "a": "passed"}, {"tests/test_b.py::b": "passed"})).verdict == "breaking"
+
+
+def test_parametrised_ids_may_change() -> None:
+    assert judge(facts({T + "a[1]": "passed"}, {T + "a[2]": "passed"})).verdict == "unverified"
+
+
+def test_a_test_that_is_skipped_now_is_weakened() -> None:
+    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "skipped"}))
+    assert result.verdict == "unverified"
+    assert "weakens tests" in result.summary
+    assert result.score <= 0.3
+
+
+def test_flaky_tests_count_for_nothing() -> None:
+    before: dict[str, TestStatus] = {T + "a": "failed", T + "b": "passed"}
+    after: dict[str, TestStatus] = {T + "a": "passed", T + "b": "failed"}
+    result = judge(facts(before, after, flaky=frozenset({T + "a", T + "b"})))
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+    assert "2 tests changed between two equal runs" in result.summary
+
+
+def test_exit_codes_alone_are_enough_for_a_verdict() -> None:
+    red, green = report({}, 1), report({}, 0)
+    assert judge(Facts(SOURCE, red, green)).verdict == "verified"
+    assert judge(Facts(SOURCE, green, red)).verdict == "breaking"
+    assert judge(Facts(SOURCE, green, green)).verdict == "unverified"
+    assert judge(Facts(SOURCE, red, red)).verdict == "unverified"
+
+
+def test_exit_codes_prove_nothing_where_the_patch_edits_the_tests() -> None:
+    red, green = report({}, 1), report({}, 0)
+    assert judge(Facts(WITH_TEST, red, green, originals=red)).verdict == "unverified"
+    assert judge(Facts(WITH_TEST, red, green, originals=green)).verdict == "verified"
+    assert judge(Facts(WITH_TEST, green, green, unfixed=red, originals=green)).verdict == "verified"
+
+
+def test_results_that_are_not_believed_verify_nothing() -> None:
+    result = judge(facts({T + "a": "failed"}, {T + "a": "passed"}))
+    doubted = judge(Facts(SOURCE, report({T + "a": "failed"}), report({T + "a": "passed"}, note="They do not agree.")))
+    assert result.verdict == "verified"
+    assert doubted.verdict == "unverified"
+    assert "They do not agree." in doubted.summary
+
+
+def test_old_expectations_that_the_new_source_breaks_are_weakened_tests() -> None:
+    before, after = report({T + "a": "passed"}), report({T + "a": "passed"})
+    unfixed = report({T + "a": "failed"})
+    bent = judge(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "failed"})))
+    assert bent.verdict == "unverified"
+    assert "fail on the new source as they were" in bent.summary
+    extended = judge(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "passed"})))
+    assert extended.verdict == "verified"
+
+
+def test_a_module_that_cannot_be_collected_without_the_fix_proves_its_new_tests() -> None:
+    before, unfixed = report({T + "old": "passed"}), report({"tests/test_a.py": "error"})
+    after = report({T + "old": "passed", T + "new": "passed"})
+    assert proving(before, unfixed, after) == {T + "new"}
+
+
+_STATUS = st.sampled_from(get_args(TestStatus))
+_RESULTS = st.dictionaries(st.sampled_from([T + name for name in "abcde"]), _STATUS, max_size=5)
+
+
+@given(before=_RESULTS, after=_RESULTS, unfixed=_RESULTS, originals=_RESULTS, edits=st.booleans())
+def test_whatever_the_runs_say_the_bounds_hold(
+    before: dict[str, TestStatus],
+    after: dict[str, TestStatus],
+    unfixed: dict[str, TestStatus],
+    originals: dict[str, TestStatus],
+    edits: bool,
+) -> None:
+    patch = WITH_TEST if edits else SOURCE
+    extra = {"unfixed": report(unfixed), "originals": report(originals)} if edits else {}
+    result = judge(Facts(patch, report(before), report(after), **extra))  # type: ignore[arg-type]
+    assert 0 <= result.score <= 1
+    match result.verdict:
+        case "verified":
+            assert result.score >= 0.7
+            assert result.fail_to_pass
+            assert not result.pass_to_fail
+        case "breaking":
+            assert result.score <= 0.2
+            assert result.pass_to_fail
+        case _:
+            assert result.score <= 0.6
+    assert not set(result.fail_to_pass) & set(result.pass_to_fail)
+    if before == after and not edits:
+        assert result.verdict == "unverified"
+        changes = compare(report(before), report(after), ())
+        assert [*changes.fail_to_pass, *changes.pass_to_fail, *changes.vanished] == []
