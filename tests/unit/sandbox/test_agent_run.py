@@ -246,7 +246,7 @@ def test_an_answer_without_choices_is_a_format_error(bench: Bench) -> None:
 def test_a_full_context_ends_the_run_before_the_provider_refuses(bench: Bench) -> None:
     run = bench.run([Say("seq 100000")], context_tokens=6000)
     assert run.exit_status == "ContextExceeded"
-    assert run.steps >= 2
+    assert run.steps >= 1
 
 
 def test_a_provider_that_says_too_long_is_a_full_context(bench: Bench) -> None:
