@@ -51,6 +51,9 @@ def command(plan: BubblewrapPlan) -> tuple[list[str], list[str]]:
     disk = plan.limits.disk_mb << 20
     arguments = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
     arguments += ["--unshare-cgroup-try", "--hostname", "sandbox", "--clearenv"]
+    # The guest is the first process itself: bubblewrap's own would hold the guest's pipes open to the agent, and an
+    # agent of the same user could kill a guest that is any other.
+    arguments.append("--as-pid-1")
     if not plan.for_setup:
         arguments.append("--unshare-net")
     if plan.agent_uid is None:
