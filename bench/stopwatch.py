@@ -42,13 +42,10 @@ class WatchedBackend:
     """A Backend that notes which commands its sandboxes ran as the agent's user, and when."""
 
     def __init__(self, backend: Backend) -> None:
+        self.name: Literal["docker", "bubblewrap"] = backend.name
         self._backend = backend
         self._lock = threading.Lock()
         self._commands: list[Command] = []
-
-    @property
-    def name(self) -> Literal["docker", "bubblewrap"]:
-        return self._backend.name
 
     @property
     def commands(self) -> tuple[Command, ...]:

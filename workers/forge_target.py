@@ -34,11 +34,12 @@ class ForgeTarget:
         config = self._config()
         title, text, base_ref, base_sha, link = self._words(task)
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
-        mirror.fetch(
-            self.forge.git_remote(self.repository, write=False),
-            refs_to_fetch(base_ref, base_sha),
-            timeout_s=run.runtime.settings.setup_timeout_s,
-        )
+        if not mirror.has(base_sha):
+            mirror.fetch(
+                self.forge.git_remote(self.repository, write=False),
+                refs_to_fetch(base_ref, base_sha),
+                timeout_s=run.runtime.settings.setup_timeout_s,
+            )
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         title, text = title.replace("\x00", ""), text.replace("\x00", "")  # Postgres takes no NUL
         run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)

@@ -162,6 +162,7 @@ def _tokens(message: Mapping[str, Any]) -> int:
 def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes: the second would wait for an acknowledgement
         server_version = "acrouter-scripted-models"
         sys_version = ""
 
