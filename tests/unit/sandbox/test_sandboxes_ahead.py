@@ -113,6 +113,6 @@ def test_one_that_did_not_start_is_tried_again_and_the_second_failure_is_told() 
 
 def test_a_failure_of_the_work_leaves_none_behind() -> None:
     opener = PlainOpener()
-    with pytest.raises(RuntimeError, match="the work failed"), SandboxesAhead(opener, SPEC):  # noqa: PT012
+    with pytest.raises(RuntimeError, match="the work failed"), SandboxesAhead(opener, SPEC):
         raise RuntimeError("the work failed")
     assert all(sandbox.closed.is_set() for sandbox in opener.opened)
