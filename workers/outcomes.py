@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from routing.evidence_store import save_score
-from routing.outcome_score import final_score, provisional_score
 from sqlmodel import Session, col, select
 
+from routing.evidence_store import save_score
+from routing.outcome_score import final_score, provisional_score
 from store.database import Database
 from store.states import OutcomeKind, TaskState
 from store.tables import Attempt, Outcome, Task

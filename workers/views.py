@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from routing.pool import ModelPool
 from sqlmodel import col, select
 
+from routing.pool import ModelPool
 from store.database import Database
 from store.settings import Settings
 from store.tables import Attempt, Decision, History, Repository, Task, Verification
