@@ -4,13 +4,16 @@ Celery carries wake-ups only. A message that is lost, doubled or late harms noth
 the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 """
 
+from typing import TYPE_CHECKING
+
 from celery import Celery
 from celery.signals import worker_shutting_down
 
-from workers.jobs import WorkerJobs
+if TYPE_CHECKING:  # the scheduler and the web part only send names: they need not load the pipeline
+    from workers.jobs import WorkerJobs
 
 WAKE_QUEUE = "acrouter"
-_current: list[WorkerJobs] = []
+_current: list["WorkerJobs"] = []
 
 
 def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
@@ -39,7 +42,7 @@ def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
     return app
 
 
-def use(jobs: WorkerJobs) -> None:
+def use(jobs: "WorkerJobs") -> None:
     """Say what this process's tasks work with. Called once, before the worker starts."""
     _current[:] = [jobs]
 
@@ -77,7 +80,7 @@ def _reconcile() -> None:
     _jobs().reconcile()
 
 
-def _jobs() -> WorkerJobs:
+def _jobs() -> "WorkerJobs":
     if not _current:
         raise RuntimeError("start workers with `acrouter worker`, which tells them what to work with")
     return _current[0]
