@@ -10,10 +10,10 @@ from typing import Literal
 import httpx
 import redis
 from github import Auth
-from routing.pool import load_pool, resolve_key
 from sqlmodel import select
 
 from bot.assembly import make_backend
+from routing.pool import load_pool, resolve_key
 from store import migrations
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError

@@ -67,7 +67,7 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     agent_run = _work(run, work, attempt)
     _finish(run, attempt, agent_run)
     run.check()
-    if agent_run.exit_status == "ModelError":
+    if attempt.state is AttemptState.FAILED:
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
         return Attempted(attempt, None)
     return verify_attempt(run, work, attempt, before)
@@ -200,11 +200,10 @@ def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
 
 
 def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
-    unusable = agent_run.exit_status == "ModelError"
     with run.lease.transaction() as (session, _task):
         attempt.sqlmodel_update(
             {
-                "state": AttemptState.FAILED if unusable else AttemptState.FINISHED,
+                "state": _state_after(agent_run),
                 "exit_status": agent_run.exit_status,
                 "error": _clean(agent_run.error),
                 "steps": agent_run.steps,
@@ -220,6 +219,16 @@ def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         session.flush()
         session.refresh(merged)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
+
+
+def _state_after(agent_run: AgentRun) -> AttemptState:
+    """Only what a model ended by itself, or could not end within its limits, is judged."""
+    if agent_run.exit_status == "Stopped":
+        return AttemptState.LOST
+    # A model that never answered, for want of money or of a sandbox, had no chance to show anything.
+    if agent_run.exit_status in ("ModelError", "SandboxError") or not (agent_run.steps or agent_run.patch):
+        return AttemptState.FAILED
+    return AttemptState.FINISHED
 
 
 def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:

@@ -14,7 +14,7 @@ from workers.attempts import Attempted
 from workers.context import Work
 from workers.errors import PipelineError
 from workers.history import record
-from workers.ports import CiFailure, Forge, PullRequestInfo, RepositoryRef
+from workers.ports import CiFailure, Forge, IssueInfo, PullRequestInfo, RepositoryRef
 from workers.run import Run
 from workers.targets import Refusal, Source, TargetClosed
 from workers.views import task_view
@@ -47,6 +47,7 @@ class ForgeTarget:
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
         """Push the patch to a branch of its own and open a PR. Each step looks before it writes."""
         task = run.task()
+        self._require_open(task)
         assert best.result is not None
         assert best.attempt.id is not None
         branch = task.branch or branch_name(task)
@@ -71,6 +72,16 @@ class ForgeTarget:
             row.pr_url = pull.url
             state, words = published_state(pull)
             record(session, row, state, words, pr=pull.number, url=pull.url)
+
+    def _require_open(self, task: Task) -> None:
+        """The target may have been closed while the models worked, without our being told."""
+        match task.kind:
+            case TaskKind.ISSUE:
+                self._open_issue(task)
+            case TaskKind.PULL_REQUEST:
+                self._open_pull_request(task)
+            case _:
+                pass
 
     def _commit(self, run: Run, work: Work, best: Attempted) -> str:
         """The same attempt gives the same commit, whoever makes it."""
@@ -109,21 +120,29 @@ class ForgeTarget:
             case TaskKind.LOCAL:
                 raise PipelineError("A local task has no target on a forge.")
 
-    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
+    def _open_issue(self, task: Task) -> IssueInfo:
         assert task.target_number is not None
         issue = self.forge.issue(self.repository, task.target_number)
         if issue.state == "closed":
             raise TargetClosed(f"Issue {issue.number} was closed.")
+        return issue
+
+    def _open_pull_request(self, task: Task) -> PullRequestInfo:
+        assert task.target_number is not None
+        pull = self.forge.pull_request(self.repository, task.target_number)
+        if pull.state == "closed":
+            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+        return pull
+
+    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
+        issue = self._open_issue(task)
         branch = self.forge.default_branch(self.repository)
         # A pinned commit stays: the second run of a task works on what the first one saw.
         sha = task.base_sha or branch.sha
         return issue.title, issue.body, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
 
     def _pull_request(self, task: Task) -> tuple[str, str, str, str, str]:
-        assert task.target_number is not None
-        pull = self.forge.pull_request(self.repository, task.target_number)
-        if pull.state == "closed":
-            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+        pull = self._open_pull_request(task)
         if pull.is_fork_of(self.repository.full_name):
             raise Refusal(
                 "This PR comes from a fork. acrouter works on branches of the repository itself, because it may not "

@@ -16,6 +16,7 @@ from store.types import utc_now
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
+from workers.endings import why_nothing
 from workers.errors import ForgeTemporary, LeaseLost, TargetGone
 from workers.history import record
 from workers.reports import try_report
@@ -60,7 +61,7 @@ def pipeline(run: Run, target: Target) -> None:
             made = [*made, attempted]
         best = choose_best(made)
         if best is None:
-            run.advance(TaskState.NO_FIX, _why_nothing(made))
+            run.advance(TaskState.NO_FIX, why_nothing(made))
             return
         target.publish(run, work, best)
 
@@ -172,17 +173,3 @@ def _back_to_the_queue(
 def _has_attempts(run: Run) -> bool:
     with run.runtime.database.session() as session:
         return session.exec(select(Attempt.id).where(Attempt.task_id == run.task_id)).first() is not None
-
-
-def _why_nothing(made: Sequence[Attempted]) -> str:
-    if not made:
-        return "No model was tried."
-    last = made[-1]
-    if last.result is not None and last.result.summary:
-        why = last.result.summary
-    elif last.attempt.error:
-        why = last.attempt.error
-    else:
-        why = f"The agent ended with {last.attempt.exit_status}."
-    count = "One attempt was" if len(made) == 1 else f"{len(made)} attempts were"
-    return f"{count} made and none may be published. The last one, {last.attempt.model}: {why}"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from routing.pool import ModelPool
-
 from sandbox.types import Backend
 from store.database import Database
 from store.settings import Settings

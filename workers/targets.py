@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox.checkout import Mirror
-
 from store.repo_config import RepositoryConfig
 from workers.errors import PipelineError
 from workers.run import Run
