@@ -35,8 +35,10 @@ _PAUSE = timedelta(seconds=30)
 def work_on(runtime: Runtime, task_id: int) -> None:
     """Take a queued task and bring it to its end, or to a state from which another worker goes on.
 
-    Does nothing where another worker holds the task or it is not queued.
+    Does nothing where another worker holds the task, it is not queued, or this process must end.
     """
+    if runtime.stopping.is_set():
+        return
     lease = leases.take(runtime.database, task_id, runtime.name, runtime.settings.lease_s)
     if lease is None:
         _tell_if_due(runtime, task_id)

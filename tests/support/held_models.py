@@ -21,7 +21,7 @@ class HeldModels(ScriptedEndpoint):
         number = sum(message.get("role") == "assistant" for message in request.get("messages", ()))
         if hold is not None and number >= hold.after:
             hold.reached.set()
-            hold.released.wait(_LONGEST_S)
+            hold.expired |= not hold.released.wait(_LONGEST_S)
         return super().complete(request)
 
     @contextmanager
@@ -40,6 +40,8 @@ class _Hold:
         self.after = after
         self.reached = threading.Event()
         self.released = threading.Event()
+        self.expired = False
+        """A call waited in vain."""
 
     def release(self) -> None:
         self.released.set()
