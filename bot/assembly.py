@@ -67,7 +67,7 @@ def make_backend(settings: Settings) -> Backend:
             pids=settings.sandbox_pids,
             disk_mb=settings.sandbox_disk_mb,
         ),
-        instance=_instance(settings),
+        instance=instance_name(settings),
     )
 
 
@@ -121,6 +121,6 @@ class Ticker:
                 return
 
 
-def _instance(settings: Settings) -> str:
-    """Names this installation on its machine: two of them never touch each other's sandboxes."""
+def instance_name(settings: Settings) -> str:
+    """Return what names this installation on its machine: two of them never touch each other's sandboxes."""
     return hashlib.sha256(settings.resolved_database_url.encode()).hexdigest()[:12]

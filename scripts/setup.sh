@@ -56,7 +56,7 @@ fi
 lock="requirements/core.txt"
 [ "$kind" = dev ] && lock="requirements/dev.txt"
 stamp=".venv/.acrouter-$kind"
-wanted="$(cat "$lock" pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)"
+wanted="$(cat requirements/*.txt pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)"
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     say "installing the Python packages of $lock into .venv"
     [ -x .venv/bin/python ] || "$python" -m venv .venv
@@ -64,5 +64,12 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     .venv/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.8'
     .venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r "$lock"
     .venv/bin/uv pip install -q --python .venv/bin/python --no-deps -e .
+    if [ "$kind" = dev ]; then
+        # The semantic encoder is an extra; its tests need it. pip, not uv, installs torch: it takes a CPU wheel where
+        # its configuration knows one (PyPI's own is a CUDA build of gigabytes).
+        .venv/bin/python -c 'import torch' 2>/dev/null ||
+            .venv/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
+        .venv/bin/uv pip install -q --python .venv/bin/python --no-deps --require-hashes -r requirements/embeddings.txt
+    fi
     printf '%s' "$wanted" >"$stamp"
 fi

@@ -51,7 +51,7 @@ class ScriptedEndpoint:
         """Listen on `port` of 127.0.0.1 (0: any free one). Every request must carry `api_key` as its bearer token."""
         self._repositories = tuple(repositories)
         self._api_key = api_key
-        self._latency_s = latency_s
+        self.latency_s = latency_s
         self.calls: list[Call] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
@@ -101,7 +101,7 @@ class ScriptedEndpoint:
             raise RequestError(HTTPStatus.BAD_REQUEST, "messages must be a list of objects")
         if model.manner == "dead":
             raise RequestError(HTTPStatus.INTERNAL_SERVER_ERROR, "this scripted model is dead on purpose")
-        time.sleep(self._latency_s)
+        time.sleep(self.latency_s)
         number = sum(message.get("role") == "assistant" for message in messages)
         repository = recognise(messages, self._repositories)
         self.calls.append(Call(model.name, repository.bug.name if repository else "", number))
