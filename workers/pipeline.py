@@ -75,13 +75,13 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     config, settings, task = work.source.config, run.runtime.settings, run.task()
     if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
+    if made and task.pinned_model:
+        return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
     allow, deny = config.models.allow or None, config.models.deny
     left_usd = task.budget_usd - run.spent_usd()
     decision: RoutingDecision | None
     if made:
-        if task.pinned_model:
-            return None
         # A model that could not be used had no chance; for this task it is as good as one that failed.
         tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
         decision = run.runtime.brain.escalate(work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd)

@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 from bot.demo.scripted import ScriptedEndpoint
+from bot.demo.scripted.server import RequestError
 
 _LONGEST_S = 15.0
 """Shorter than the model timeout of the installations that tests start."""
@@ -16,7 +18,11 @@ class HeldModels(ScriptedEndpoint):
 
     _held: "_Hold | None" = None
 
+    _dead: str | None = None
+    """None: nobody is; empty: the next model that is asked."""
+
     def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._maybe_die(str(request.get("model")))
         hold = self._held
         number = sum(message.get("role") == "assistant" for message in request.get("messages", ()))
         if hold is not None and number >= hold.after:
@@ -33,6 +39,21 @@ class HeldModels(ScriptedEndpoint):
         finally:
             self._held.release()
             self._held = None
+
+    @contextmanager
+    def first_is_dead(self) -> Iterator[None]:
+        """Let whichever model is asked first answer with HTTP 500 until the block ends."""
+        self._dead = ""
+        try:
+            yield
+        finally:
+            self._dead = None
+
+    def _maybe_die(self, model: str) -> None:
+        if self._dead == "":
+            self._dead = model
+        if self._dead == model:
+            raise RequestError(HTTPStatus.INTERNAL_SERVER_ERROR, "this scripted model died")
 
 
 class _Hold:
