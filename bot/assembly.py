@@ -5,22 +5,21 @@ import os
 import socket
 import threading
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.github.forge import GitHubForge
-from bot.handle import make_handler
-from routing import Router
-from sandbox.backends import choose_backend
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
-from workers.brain import Brain
-from workers.jobs import WorkerJobs
 from workers.ports import Forge, Queue
-from workers.runtime import Runtime, Worker
+
+if TYPE_CHECKING:  # the web part does not work itself, and starts without the worker's heavy parts
+    from workers.jobs import WorkerJobs
+    from workers.runtime import Runtime
 
 _log = structlog.get_logger(__name__)
 
@@ -57,6 +56,8 @@ def require_github(settings: Settings) -> Forge:
 
 def make_backend(settings: Settings) -> Backend:
     """Return the sandbox that this machine offers."""
+    from sandbox.backends import choose_backend
+
     return choose_backend(
         settings.sandbox,
         base_image=settings.sandbox_image,
@@ -71,8 +72,12 @@ def make_backend(settings: Settings) -> Backend:
     )
 
 
-def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> Runtime:
+def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> "Runtime":
     """Put together what one worker process works with."""
+    from routing import Router
+    from workers.brain import Brain
+    from workers.runtime import Runtime
+
     router = Router.from_settings(settings)
     return Runtime(
         settings=settings,
@@ -86,11 +91,15 @@ def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Fo
     )
 
 
-def make_jobs(runtime: Runtime) -> WorkerJobs:
+def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     """Return the jobs of a worker process.
 
     The agent's libraries take seconds to import. That is done here, so that no task waits for it.
     """
+    from bot.handle import make_handler
+    from workers.jobs import WorkerJobs
+    from workers.runtime import Worker
+
     import_module("sandbox.agent.loop")
     return WorkerJobs(Worker(runtime, make_handler(runtime)))
 
@@ -98,7 +107,7 @@ def make_jobs(runtime: Runtime) -> WorkerJobs:
 class Ticker:
     """Runs the reconciler now and then in a thread of this process, where no beat does."""
 
-    def __init__(self, jobs: WorkerJobs, every_s: float) -> None:
+    def __init__(self, jobs: "WorkerJobs", every_s: float) -> None:
         self._jobs = jobs
         self._every_s = every_s
         self._ended = threading.Event()

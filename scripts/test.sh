@@ -29,6 +29,6 @@ if [ "$#" -eq 0 ]; then
     .venv/bin/ruff format --check .
     .venv/bin/mypy
     .venv/bin/lint-imports
-    set -- tests -n 3 --dist loadgroup
+    set -- tests -n 3 --dist worksteal --durations=25
 fi
 exec .venv/bin/pytest "$@"

@@ -21,6 +21,7 @@ from sandbox.types import (
     VerificationResult,
 )
 from sandbox.verify import VerifyRequest, verify
+from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
 from store.settings import Settings
 from store.states import AttemptState, TaskState
@@ -64,7 +65,11 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     """
     attempt = _begin(run, decision)
     try_report(run.runtime, run.task_id)
-    agent_run = _work(run, work, attempt)
+    try:
+        agent_run = _work(run, work, attempt)
+    except AcrouterError as error:
+        _finish(run, attempt, _unworkable(error, "SandboxError"))
+        raise
     _finish(run, attempt, agent_run)
     run.check()
     if attempt.state is AttemptState.FAILED:
@@ -146,6 +151,10 @@ def _begin(run: Run, decision: RoutingDecision) -> Attempt:
 def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
     settings = run.runtime.settings
     assert attempt.id is not None
+    try:
+        model = endpoint(run, attempt.model)
+    except ConfigurationError as error:  # its key is missing: another model may have one
+        return _unworkable(error, "ModelError")
     sandbox = run.runtime.backend.open(SandboxSpec(work.image, labels(run), sandbox_limits(settings)))
     try:
         sandbox.put_tree(work.archive)
@@ -156,7 +165,7 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
                 hint=work.hint,
                 test_command=work.test_command.command if work.test_command else "",
             ),
-            endpoint(run, attempt.model),
+            model,
             sandbox,
             AttemptMeter(run, attempt.id, attempt.model),
             AgentLimits(
@@ -169,6 +178,10 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
         )
     finally:
         sandbox.close()
+
+
+def _unworkable(error: AcrouterError, exit_status: str) -> AgentRun:
+    return AgentRun(exit_status, 0, 0, 0, 0.0, "", {}, str(error))
 
 
 def endpoint(run: Run, model: str) -> ModelEndpoint:

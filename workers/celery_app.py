@@ -5,15 +5,16 @@ the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 """
 
 import threading
+from typing import TYPE_CHECKING
 
 from celery import Celery
 from celery.signals import worker_shutting_down
 
-from workers.jobs import WorkerJobs
-from workers.shutdown import GRACE_S, hand_back
+if TYPE_CHECKING:  # the scheduler and the web part only send names: they need not load the pipeline
+    from workers.jobs import WorkerJobs
 
 WAKE_QUEUE = "acrouter"
-_current: list[WorkerJobs] = []
+_current: list["WorkerJobs"] = []
 
 
 def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
@@ -42,7 +43,7 @@ def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
     return app
 
 
-def use(jobs: WorkerJobs) -> None:
+def use(jobs: "WorkerJobs") -> None:
     """Say what this process's tasks work with. Called once, before the worker starts."""
     _current[:] = [jobs]
 
@@ -80,7 +81,7 @@ def _reconcile() -> None:
     _jobs().reconcile()
 
 
-def _jobs() -> WorkerJobs:
+def _jobs() -> "WorkerJobs":
     if not _current:
         raise RuntimeError("start workers with `acrouter worker`, which tells them what to work with")
     return _current[0]
@@ -89,6 +90,8 @@ def _jobs() -> WorkerJobs:
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _hand_back(**_kwargs: object) -> None:
     """On a warm shutdown what runs is handed back: by its thread, or after a moment in spite of it."""
+    from workers.shutdown import GRACE_S, hand_back
+
     for jobs in _current:
         runtime = jobs.worker.runtime
         runtime.stopping.set()

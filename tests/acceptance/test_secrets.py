@@ -62,7 +62,8 @@ def test_no_secret_is_found_anywhere_after_a_whole_task(
         github.label(number, "acrouter")
         hold.wait_until_reached()
         planted = _planted(github)
-        [container] = docker.from_env().containers.list(filters={"label": "acrouter.task"})
+        [container] = docker.from_env().containers.list(filters={"label": "acrouter.task=1"})
+        assert container.id is not None
         leaks = canaries.inside_container(container.id, [s for n, s in planted.items() if n != "token in a file"])
         assert leaks == []
         broker = redis.Redis.from_url(redis_url)

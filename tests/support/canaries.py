@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import text
+from sqlmodel import SQLModel
 
 from store.database import Database
-from store.tables import SQLModel
 
 
 def found(canaries: Mapping[str, str], content: str | bytes) -> set[str]:
