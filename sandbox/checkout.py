@@ -61,7 +61,7 @@ def check_local(path: Path, new_branch: str = "") -> None:
         return True
 
     if not there("HEAD^{commit}"):
-        raise CheckoutError(f"{path} has no commit yet.")
+        raise CheckoutError(f"{path} has no commit yet. Commit something first.")
     if not new_branch:
         return
     if not _REF.fullmatch(f"refs/heads/{new_branch}") or new_branch.startswith("-"):
