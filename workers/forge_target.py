@@ -7,6 +7,7 @@ from sandbox.checkout import Mirror
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
+from store.scrub import scrub
 from store.states import TaskKind, TaskState
 from store.tables import Task
 from templates import render
@@ -40,7 +41,8 @@ class ForgeTarget:
             timeout_s=run.runtime.settings.setup_timeout_s,
         )
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
-        title, text = title.replace("\x00", ""), text.replace("\x00", "")  # Postgres takes no NUL
+        # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
+        title, text = scrub(title.replace("\x00", "")), scrub(text.replace("\x00", ""))
         run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
         return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
 

@@ -3,14 +3,12 @@
 One installation serves all stories; each has a repository of its own.
 """
 
-import hashlib
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 
 from bot.demo.scripted.models import SCRIPTED_MODELS
@@ -111,7 +109,7 @@ class Story:
 
     def leaves_nothing(self) -> None:
         self.installation.assert_the_ledger_adds_up()
-        assert sandboxes(self.installation) == []
+        assert self.installation.containers() == []
 
 
 Tell = Callable[..., Story]
@@ -129,13 +127,6 @@ def tell(installation: Installation, github: GitHubServer, make_bug: MakeBug) ->
         return Story(installation, github, repository, issue)
 
     return start
-
-
-def sandboxes(installation: Installation) -> list[str]:
-    """Return the installation's containers, ended ones too."""
-    instance = hashlib.sha256(installation.environment["DATABASE_URL"].encode()).hexdigest()[:12]
-    label = f"acrouter.instance={instance}"
-    return [str(found.name) for found in docker.from_env().containers.list(all=True, filters={"label": label})]
 
 
 def test_an_empty_patch_is_said_to_be_one(tell: Tell) -> None:

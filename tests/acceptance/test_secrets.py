@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 import redis
 
@@ -62,9 +61,8 @@ def test_no_secret_is_found_anywhere_after_a_whole_task(
         github.label(number, "acrouter")
         hold.wait_until_reached()
         planted = _planted(github)
-        [container] = docker.from_env().containers.list(filters={"label": "acrouter.task=1"})
-        assert container.id is not None
-        leaks = canaries.inside_container(container.id, [s for n, s in planted.items() if n != "token in a file"])
+        [container] = installation.containers()
+        leaks = canaries.inside_container(container, [s for n, s in planted.items() if n != "token in a file"])
         assert leaks == []
         broker = redis.Redis.from_url(redis_url)
         kept = b"\n".join(key + (broker.dump(key) or b"") for key in broker.scan_iter())
