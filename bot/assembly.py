@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import threading
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import structlog
@@ -91,11 +92,15 @@ def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Fo
 
 
 def make_jobs(runtime: "Runtime") -> "WorkerJobs":
-    """Return the jobs of a worker process."""
+    """Return the jobs of a worker process.
+
+    The agent's libraries take seconds to import. That is done here, so that no task waits for it.
+    """
     from bot.handle import make_handler
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
+    import_module("sandbox.agent.loop")
     return WorkerJobs(Worker(runtime, make_handler(runtime)))
 
 

@@ -17,6 +17,7 @@ from routing.pool import load_pool, resolve_key
 from store import migrations
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError
+from store.scrub import scrub
 from store.settings import Settings, load_settings
 from store.tables import Heartbeat
 from store.types import utc_now
@@ -61,24 +62,29 @@ def diagnose(*, offline: bool = False) -> list[Finding]:
         settings = load_settings()
     except ConfigurationError as error:
         return [Finding("wrong", "settings", str(error), "Correct the environment or the .env file.")]
-    checks: list[tuple[str, Callable[[Settings], Iterator[Finding]]]] = [
-        ("data folder", _data_dir),
-        ("database", _database),
-        ("broker", _broker),
-        ("sandbox", _sandbox),
-        ("models", _models),
-        ("GitHub App", _credentials if offline else _github),
+    checks: list[tuple[str, Callable[[Settings], Iterator[Finding]], str]] = [
+        ("data folder", _data_dir, "Set ACROUTER_DATA_DIR to a folder that can be written."),
+        ("database", _database, "Start the database or correct DATABASE_URL."),
+        ("broker", _broker, "Start Redis or correct REDIS_URL."),
+        ("sandbox", _sandbox, "docs/setup.md says what a sandbox needs."),
+        ("models", _models, "Correct the pool's file; ACROUTER_MODELS_FILE says where it is."),
+        ("GitHub App", _credentials if offline else _github, "docs/setup.md shows where the credentials come from."),
     ]
-    return [finding for what, check in checks for finding in _guarded(what, check, settings)]
+    return [finding for what, check, advice in checks for finding in _guarded(what, check, settings, advice)]
 
 
-def _guarded(what: str, check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
+def _guarded(
+    what: str, check: Callable[[Settings], Iterator[Finding]], settings: Settings, advice: str
+) -> list[Finding]:
+    """What was found before a check broke stays."""
+    found: list[Finding] = []
     try:
-        return list(check(settings))
+        found.extend(check(settings))
     except AcrouterError as error:
-        return [Finding("wrong", what, str(error))]
+        found.append(Finding("wrong", what, str(error), advice))
     except Exception as error:  # noqa: BLE001  (a diagnosis reports whatever it meets)
-        return [Finding("wrong", what, f"{type(error).__name__}: {error}")]
+        found.append(Finding("wrong", what, scrub(f"{type(error).__name__}: {error}"), advice))
+    return found
 
 
 def _data_dir(settings: Settings) -> Iterator[Finding]:
@@ -143,21 +149,28 @@ def _models(settings: Settings) -> Iterator[Finding]:
         try:
             resolve_key(spec)
         except ConfigurationError as error:
-            yield Finding("wrong", f"model {name}", price, str(error))
+            yield Finding("wrong", f"model {name}", str(error), "Set it, or take the model out of the pool.")
         else:
             yield Finding("ok", f"model {name}", price)
 
 
 def _credentials(settings: Settings) -> Iterator[Finding]:
-    for name, there in (
-        ("ACROUTER_GITHUB_APP_ID", bool(settings.github_app_id)),
-        ("ACROUTER_GITHUB_PRIVATE_KEY", bool(settings.secret("github_private_key"))),
-        ("ACROUTER_GITHUB_WEBHOOK_SECRET", bool(settings.secret("github_webhook_secret"))),
-    ):
+    advice = "docs/setup.md shows where it comes from."
+    credentials: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("ACROUTER_GITHUB_APP_ID", lambda: settings.github_app_id),
+        ("ACROUTER_GITHUB_PRIVATE_KEY", lambda: settings.secret("github_private_key")),
+        ("ACROUTER_GITHUB_WEBHOOK_SECRET", lambda: settings.secret("github_webhook_secret")),
+    )
+    for name, value in credentials:
+        try:
+            there = bool(value())
+        except ConfigurationError as error:
+            yield Finding("wrong", "GitHub App", str(error), advice)
+            continue
         if there:
             yield Finding("ok", "GitHub App", f"{name} is set")
         else:
-            yield Finding("wrong", "GitHub App", f"{name} is not set", "docs/setup.md shows where it comes from.")
+            yield Finding("wrong", "GitHub App", f"{name} is not set", advice)
 
 
 def _github(settings: Settings) -> Iterator[Finding]:
@@ -165,9 +178,15 @@ def _github(settings: Settings) -> Iterator[Finding]:
     yield from credentials
     if any(finding.level == "wrong" for finding in credentials):
         return
+    try:
+        token = _jwt(settings)
+    except Exception:  # noqa: BLE001  (what a text that is no key raises is the libraries' affair)
+        advice = "Give the PEM text or file that GitHub made; docs/setup.md shows where it comes from."
+        yield Finding("wrong", "GitHub App", "ACROUTER_GITHUB_PRIVATE_KEY is no private key", advice)
+        return
     answer = httpx.get(
         f"{settings.github_api_url.rstrip('/')}/app",
-        headers={"Authorization": f"Bearer {_jwt(settings)}", "Accept": "application/vnd.github+json"},
+        headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
         timeout=10,
     )
     yield from _clock(answer)

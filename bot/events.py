@@ -45,6 +45,13 @@ class IssueLabeled:
 
 
 @dataclass(frozen=True)
+class IssueClosed:
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+
+
+@dataclass(frozen=True)
 class CommentCreated:
     """A comment on an issue or, as GitHub sends them alike, in the conversation of a PR."""
 
@@ -182,6 +189,7 @@ class Ignored:
 
 RepositoryEvent = (
     IssueLabeled
+    | IssueClosed
     | CommentCreated
     | PullRequestClosed
     | PullRequestSynchronized
@@ -209,9 +217,11 @@ def parse(event: str, payload: Mapping[str, Any]) -> Event:
 
 
 def _issues(payload: Payload) -> Event:
-    if ignored := _other_action(payload, "labeled"):
+    if ignored := _other_action(payload, "labeled", "closed"):
         return ignored
     issue = payload.object("issue")
+    if payload.text("action") == "closed":
+        return IssueClosed(_repository(payload), _sender(payload), issue.number("number"))
     label = payload.optional_object("label")
     return IssueLabeled(
         repository=_repository(payload),

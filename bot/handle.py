@@ -14,6 +14,7 @@ from bot.events import (
     Event,
     Ignored,
     InstallationChanged,
+    IssueClosed,
     IssueLabeled,
     Ping,
     PullRequestClosed,
@@ -25,7 +26,7 @@ from bot.events import (
     WorkflowRunCompleted,
     parse,
 )
-from bot.handlers import branches, ci, closed_pulls, comments, installations, labels, reviews
+from bot.handlers import branches, ci, closed_issues, closed_pulls, comments, installations, labels, reviews
 from bot.handlers.context import Context
 from bot.inbox import decode
 from bot.repositories import know_repository
@@ -107,6 +108,8 @@ def _dispatch_in_repository(  # noqa: PLR0911  (one line an event)
     match event:
         case IssueLabeled():
             return labels.issue_labeled(context, event)
+        case IssueClosed():
+            return closed_issues.issue_closed(context, event)
         case CommentCreated():
             return comments.comment_created(context, event)
         case PullRequestClosed():

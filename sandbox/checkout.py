@@ -44,6 +44,32 @@ class LocalCheckout:
     """Paths that differ from HEAD or are untracked (at most 100): they are not part of the mirror."""
 
 
+def check_local(path: Path, new_branch: str = "") -> None:
+    """Make sure that a person's repository can be worked on, and that `new_branch` may be made in it.
+
+    Raises:
+        CheckoutError: there is no repository at `path` or it has no commit; the branch is there, or is no name for one.
+    """
+    path = path.resolve()
+    git_dir = _git_dir_of(path)
+
+    def there(rev: str) -> bool:
+        try:
+            run_git(["rev-parse", "--verify", "--quiet", rev], git_dir=git_dir, timeout_s=_LOCAL_S)
+        except GitFailedError:
+            return False
+        return True
+
+    if not there("HEAD^{commit}"):
+        raise CheckoutError(f"{path} has no commit yet. Commit something first.")
+    if not new_branch:
+        return
+    if not _REF.fullmatch(f"refs/heads/{new_branch}") or new_branch.startswith("-"):
+        raise CheckoutError(f"'{new_branch}' cannot be a branch's name.")
+    if there(f"refs/heads/{new_branch}"):
+        raise CheckoutError(f"The branch '{new_branch}' is in {path} already. Name another one.")
+
+
 class Mirror:
     """One repository's bare mirror in `folder`, made when it is missing. Processes may share it."""
 

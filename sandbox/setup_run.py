@@ -57,16 +57,18 @@ def run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: flo
         left = max(deadline - time.monotonic(), 1)
         result = sandbox.execute(command, timeout_s=left, environment=environment)
         if result.timed_out:
-            raise ImageError(
-                f"The set-up ({plan.source}) did not end within {timeout_s:.0f} s, in: {command}\n"
-                f"{result.output[-_TAIL:]}"
-            )
+            raise ImageError(_failure(f"did not end within {timeout_s:.0f} s", plan, command, result.output))
         if result.exit_code:
-            raise ImageError(
-                f"The set-up ({plan.source}) failed with exit code {result.exit_code}, in: {command}\n"
-                f"{result.output[-_TAIL:]}"
-            )
+            raise ImageError(_failure(f"failed with exit code {result.exit_code}", plan, command, result.output))
     sandbox.put_file(_NAMES, json.dumps(names).encode())
     packed = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{_PACK}\nACROUTER_END", timeout_s=120)
     if packed.exit_code:
         raise ImageError(f"The set-up ({plan.source}) cannot be kept: {packed.output[-_TAIL:]}")
+
+
+def _failure(what: str, plan: SetupPlan, command: str, output: str) -> str:
+    """One sentence for people, what they can do, and below it what the command printed last."""
+    return (
+        f"The set-up ({plan.source}) {what}, in: {command}. `setup` in .acrouter.yml says what to run instead.\n"
+        f"{output[-_TAIL:]}"
+    )

@@ -19,6 +19,7 @@ from sandbox.types import (
     VerificationResult,
 )
 from sandbox.verify import VerifyRequest, verify
+from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
 from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision, Verification
@@ -61,10 +62,14 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     """
     attempt = _begin(run, decision)
     try_report(run.runtime, run.task_id)
-    agent_run = _work(run, work, attempt)
+    try:
+        agent_run = _work(run, work, attempt)
+    except AcrouterError as error:
+        _finish(run, attempt, _unworkable(error, "SandboxError"))
+        raise
     _finish(run, attempt, agent_run)
     run.check()
-    if agent_run.exit_status == "ModelError":
+    if attempt.state is AttemptState.FAILED:
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
         return Attempted(attempt, None)
     return verify_attempt(run, work, attempt, before)
@@ -129,6 +134,10 @@ def _begin(run: Run, decision: RoutingDecision) -> Attempt:
 def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
     settings = run.runtime.settings
     assert attempt.id is not None
+    try:
+        model = endpoint(run, attempt.model)
+    except ConfigurationError as error:  # its key is missing: another model may have one
+        return _unworkable(error, "ModelError")
     sandbox = work.sandboxes.open(work.sandbox)
     try:
         sandbox.put_tree(work.archive)
@@ -139,7 +148,7 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
                 hint=work.hint,
                 test_command=work.test_command.command if work.test_command else "",
             ),
-            endpoint(run, attempt.model),
+            model,
             sandbox,
             AttemptMeter(run, attempt.id, attempt.model),
             AgentLimits(
@@ -152,6 +161,10 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
         )
     finally:
         sandbox.close()
+
+
+def _unworkable(error: AcrouterError, exit_status: str) -> AgentRun:
+    return AgentRun(exit_status, 0, 0, 0, 0.0, "", {}, str(error))
 
 
 def endpoint(run: Run, model: str) -> ModelEndpoint:
@@ -183,11 +196,10 @@ def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
 
 
 def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
-    unusable = agent_run.exit_status == "ModelError"
     with run.lease.transaction() as (session, _task):
         attempt.sqlmodel_update(
             {
-                "state": AttemptState.FAILED if unusable else AttemptState.FINISHED,
+                "state": _state_after(agent_run),
                 "exit_status": agent_run.exit_status,
                 "error": _clean(agent_run.error),
                 "steps": agent_run.steps,
@@ -203,6 +215,16 @@ def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         session.flush()
         session.refresh(merged)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
+
+
+def _state_after(agent_run: AgentRun) -> AttemptState:
+    """Only what a model ended by itself, or could not end within its limits, is judged."""
+    if agent_run.exit_status == "Stopped":
+        return AttemptState.LOST
+    # A model that never answered, for want of money or of a sandbox, had no chance to show anything.
+    if agent_run.exit_status in ("ModelError", "SandboxError") or not (agent_run.steps or agent_run.patch):
+        return AttemptState.FAILED
+    return AttemptState.FINISHED
 
 
 def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:

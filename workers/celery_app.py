@@ -4,6 +4,7 @@ Celery carries wake-ups only. A message that is lost, doubled or late harms noth
 the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 """
 
+import threading
 from typing import TYPE_CHECKING
 
 from celery import Celery
@@ -88,6 +89,12 @@ def _jobs() -> "WorkerJobs":
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _hand_back(**_kwargs: object) -> None:
-    """On a warm shutdown what runs is handed back at its next step."""
+    """On a warm shutdown what runs is handed back: by its thread, or after a moment in spite of it."""
+    from workers.shutdown import GRACE_S, hand_back
+
     for jobs in _current:
-        jobs.worker.runtime.stopping.set()
+        runtime = jobs.worker.runtime
+        runtime.stopping.set()
+        timer = threading.Timer(GRACE_S, hand_back, (runtime,))
+        timer.daemon = True
+        timer.start()

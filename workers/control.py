@@ -22,9 +22,12 @@ def latest_task(database: Database, repository_id: int, target_number: int) -> T
         ).first()
 
 
-def request_stop(database: Database, queue: Queue, repository_id: int, target_number: int, by: str) -> Task | None:
+def request_stop(
+    database: Database, queue: Queue, repository_id: int, target_number: int, by: str, *, closing: bool = False
+) -> Task | None:
     """Ask for the end of the open task on a target and return it, or None where there is none.
 
+    `closing` says that the person did not ask for it in words but closed the target.
     A waiting task ends at once; a running one ends before its next model call.
     """
     found = latest_task(database, repository_id, target_number)
@@ -37,9 +40,9 @@ def request_stop(database: Database, queue: Queue, repository_id: int, target_nu
         task.stop_requested_by = by
         session.add(task)
         if task.state is TaskState.QUEUED and not task.lease_owner:
-            record(session, task, TaskState.STOPPED, f"Stopped by {by}.")
+            record(session, task, TaskState.STOPPED, f"Stopped by {by}{', who closed it' if closing else ''}.")
         else:
-            note(session, task, f"{by} asked to stop.")
+            note(session, task, f"{by} {'closed it' if closing else 'asked to stop'}.")
     assert found.id is not None
     queue.work(found.id)
     return task

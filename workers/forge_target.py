@@ -7,6 +7,7 @@ from sandbox.checkout import Mirror
 from sandbox.errors import PushError
 from store.errors import ConfigurationError
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
+from store.scrub import scrub
 from store.states import TaskKind, TaskState
 from store.tables import Task
 from templates import render
@@ -14,7 +15,7 @@ from workers.attempts import Attempted
 from workers.context import Work
 from workers.errors import PipelineError
 from workers.history import record
-from workers.ports import CiFailure, Forge, PullRequestInfo, RepositoryRef
+from workers.ports import CiFailure, Forge, IssueInfo, PullRequestInfo, RepositoryRef
 from workers.run import Run
 from workers.targets import Refusal, Source, TargetClosed
 from workers.views import task_view
@@ -41,13 +42,15 @@ class ForgeTarget:
                 timeout_s=run.runtime.settings.setup_timeout_s,
             )
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
-        title, text = title.replace("\x00", ""), text.replace("\x00", "")  # Postgres takes no NUL
+        # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
+        title, text = scrub(title.replace("\x00", "")), scrub(text.replace("\x00", ""))
         run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
         return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
 
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
         """Push the patch to a branch of its own and open a PR. Each step looks before it writes."""
         task = run.task()
+        self._require_open(task)
         assert best.result is not None
         assert best.attempt.id is not None
         branch = task.branch or branch_name(task)
@@ -72,6 +75,16 @@ class ForgeTarget:
             row.pr_url = pull.url
             state, words = published_state(pull)
             record(session, row, state, words, pr=pull.number, url=pull.url)
+
+    def _require_open(self, task: Task) -> None:
+        """The target may have been closed while the models worked, without our being told."""
+        match task.kind:
+            case TaskKind.ISSUE:
+                self._open_issue(task)
+            case TaskKind.PULL_REQUEST:
+                self._open_pull_request(task)
+            case _:
+                pass
 
     def _commit(self, run: Run, work: Work, best: Attempted) -> str:
         """The same attempt gives the same commit, whoever makes it."""
@@ -110,21 +123,29 @@ class ForgeTarget:
             case TaskKind.LOCAL:
                 raise PipelineError("A local task has no target on a forge.")
 
-    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
+    def _open_issue(self, task: Task) -> IssueInfo:
         assert task.target_number is not None
         issue = self.forge.issue(self.repository, task.target_number)
         if issue.state == "closed":
             raise TargetClosed(f"Issue {issue.number} was closed.")
+        return issue
+
+    def _open_pull_request(self, task: Task) -> PullRequestInfo:
+        assert task.target_number is not None
+        pull = self.forge.pull_request(self.repository, task.target_number)
+        if pull.state == "closed":
+            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+        return pull
+
+    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
+        issue = self._open_issue(task)
         branch = self.forge.default_branch(self.repository)
         # A pinned commit stays: the second run of a task works on what the first one saw.
         sha = task.base_sha or branch.sha
         return issue.title, issue.body, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
 
     def _pull_request(self, task: Task) -> tuple[str, str, str, str, str]:
-        assert task.target_number is not None
-        pull = self.forge.pull_request(self.repository, task.target_number)
-        if pull.state == "closed":
-            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+        pull = self._open_pull_request(task)
         if pull.is_fork_of(self.repository.full_name):
             raise Refusal(
                 "This PR comes from a fork. acrouter works on branches of the repository itself, because it may not "

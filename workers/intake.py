@@ -6,6 +6,7 @@ from datetime import timedelta
 from sqlmodel import Session, col, func, select
 
 from store.database import Database
+from store.scrub import scrub
 from store.settings import Settings
 from store.states import TaskKind, TaskState, Trigger
 from store.tables import Task
@@ -75,12 +76,12 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 target_number=new.target_number,
                 requested_by=new.requested_by,
                 delivery_guid=new.delivery_guid,
-                title=new.title,
-                text=new.text,
+                title=scrub(new.title),
+                text=scrub(new.text),
                 base_ref=new.base_ref,
                 base_sha=new.base_sha,
                 ci_run_id=new.ci_run_id,
-                hint=new.hint,
+                hint=scrub(new.hint),
                 pinned_model=new.pinned_model,
                 branch=new.branch,
                 budget_usd=min(new.budget_usd or settings.task_budget_usd, settings.task_budget_usd),

@@ -11,6 +11,7 @@ from routing.outcome_score import final_score, provisional_score
 from store.database import Database
 from store.states import OutcomeKind, TaskState
 from store.tables import Attempt, Outcome, Task
+from store.types import utc_now
 from workers.brain import evidence_key
 from workers.history import note, record
 
@@ -42,6 +43,9 @@ def record_outcome(
         session.add(Outcome(task_id=task_id, kind=kind, ref=ref, at=at, data=data))
         session.flush()
         _tell(session, task, kind, data)
+        # An outcome that leaves the state as it is belongs into the status comment's history all the same.
+        task.report_due, task.updated_at = True, utc_now()
+        session.add(task)
         _learn(session, task)
     return True
 

@@ -16,6 +16,7 @@ from store.types import utc_now
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
+from workers.endings import why_nothing
 from workers.errors import ForgeTemporary, LeaseLost, TargetGone
 from workers.history import record
 from workers.reports import try_report
@@ -34,8 +35,10 @@ _PAUSE = timedelta(seconds=30)
 def work_on(runtime: Runtime, task_id: int) -> None:
     """Take a queued task and bring it to its end, or to a state from which another worker goes on.
 
-    Does nothing where another worker holds the task or it is not queued.
+    Does nothing where another worker holds the task, it is not queued, or this process must end.
     """
+    if runtime.stopping.is_set():
+        return
     lease = leases.take(runtime.database, task_id, runtime.name, runtime.settings.lease_s)
     if lease is None:
         _tell_if_due(runtime, task_id)
@@ -61,7 +64,7 @@ def pipeline(run: Run, target: Target) -> None:
         work.sandboxes.enough()
         best = choose_best(made)
         if best is None:
-            run.advance(TaskState.NO_FIX, _why_nothing(made))
+            run.advance(TaskState.NO_FIX, why_nothing(made))
             return
         target.publish(run, work, best)
 
@@ -73,13 +76,13 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     config, settings, task = work.source.config, run.runtime.settings, run.task()
     if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
+    if made and task.pinned_model:
+        return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
     allow, deny = config.models.allow or None, config.models.deny
     left_usd = task.budget_usd - run.spent_usd()
     decision: RoutingDecision | None
     if made:
-        if task.pinned_model:
-            return None
         # A model that could not be used had no chance; for this task it is as good as one that failed.
         tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
         decision = run.runtime.brain.escalate(work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd)
@@ -173,17 +176,3 @@ def _back_to_the_queue(
 def _has_attempts(run: Run) -> bool:
     with run.runtime.database.session() as session:
         return session.exec(select(Attempt.id).where(Attempt.task_id == run.task_id)).first() is not None
-
-
-def _why_nothing(made: Sequence[Attempted]) -> str:
-    if not made:
-        return "No model was tried."
-    last = made[-1]
-    if last.result is not None and last.result.summary:
-        why = last.result.summary
-    elif last.attempt.error:
-        why = last.attempt.error
-    else:
-        why = f"The agent ended with {last.attempt.exit_status}."
-    count = "One attempt was" if len(made) == 1 else f"{len(made)} attempts were"
-    return f"{count} made and none may be published. The last one, {last.attempt.model}: {why}"

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
 import structlog
@@ -27,6 +27,7 @@ class LocalQueue:
         self._jobs: Jobs | None = None
         self._timers: set[threading.Timer] = set()
         self._lock = threading.Lock()
+        self._running: set[Future[None]] = set()
         self._known: set[int] = set()
         """Tasks that are waiting here or worked on: waking them twice would fill the queue."""
 
@@ -54,13 +55,18 @@ class LocalQueue:
             self._known.add(task_id)
         self._submit(self._tasks, self._work, task_id)
 
-    def close(self) -> None:
-        """Take nothing more and wait for what runs. What waits is in the database for the next process."""
+    def close(self, timeout_s: float | None = None) -> bool:
+        """Take nothing more, wait for what runs, and return whether it has ended within `timeout_s` (None: however
+        long it takes). What waits is in the database for the next process.
+        """
         with self._lock:
             for timer in self._timers:
                 timer.cancel()
-        self._deliveries.shutdown(wait=True, cancel_futures=True)
-        self._tasks.shutdown(wait=True, cancel_futures=True)
+        self._deliveries.shutdown(wait=False, cancel_futures=True)
+        self._tasks.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            running = set(self._running)
+        return not wait(running, timeout_s).not_done
 
     def _work(self, task_id: int) -> None:
         assert self._jobs is not None
@@ -70,9 +76,18 @@ class LocalQueue:
 
     def _submit(self, pool: ThreadPoolExecutor, job: Callable[[int], None], number: int) -> None:
         try:
-            pool.submit(job, number).add_done_callback(_log_failure)
+            future = pool.submit(job, number)
         except RuntimeError:  # the pool is closed; the reconciler of the next process finds the work
             _log.info("queue.closed", number=number)
+            return
+        with self._lock:
+            self._running.add(future)
+        future.add_done_callback(self._ended)
+
+    def _ended(self, future: "Future[None]") -> None:
+        with self._lock:
+            self._running.discard(future)
+        _log_failure(future)
 
 
 def _log_failure(future: "Future[None]") -> None:

@@ -8,7 +8,7 @@ from sqlmodel import Session, col, or_, select
 from store.states import DeliveryState, TaskKind, TaskState
 from store.tables import Delivery, Heartbeat, Task
 from store.types import utc_now
-from workers import budgets
+from workers import recovery
 from workers.history import record
 from workers.pipeline import MAX_TRIES
 from workers.reports import try_report
@@ -23,7 +23,7 @@ _BATCH = 100
 def reconcile(runtime: Runtime) -> None:
     """Wake what waits, take back what dead workers held, and write what people have not been told."""
     _beat(runtime)
-    _revive_lost_tasks(runtime)
+    revive_lost_tasks(runtime)
     for delivery_id in _forgotten_deliveries(runtime):
         runtime.queue.deliver(delivery_id)
     for task_id in _waiting_tasks(runtime):
@@ -40,7 +40,7 @@ def _beat(runtime: Runtime) -> None:
         session.merge(Heartbeat(name=runtime.name, role="worker", seen_at=utc_now()))
 
 
-def _revive_lost_tasks(runtime: Runtime) -> None:
+def revive_lost_tasks(runtime: Runtime) -> None:
     """A task whose lease ran out goes back to the queue; one that keeps killing its worker is given up."""
     with runtime.database.session() as session:
         lost = session.exec(
@@ -61,13 +61,13 @@ def _revive(session: Session, task: Task) -> None:
     task.lease_owner = ""
     task.lease_until = None
     if task.kind is TaskKind.LOCAL:
-        budgets.assume_open(session, task.id)
+        recovery.lose_attempts(session, task)
         record(session, task, TaskState.FAILED, "The command that worked on it was interrupted.")
     elif task.stop_requested_by:
-        budgets.assume_open(session, task.id)
+        recovery.lose_attempts(session, task)
         record(session, task, TaskState.STOPPED, f"Stopped by {task.stop_requested_by}.")
     elif task.tries >= MAX_TRIES:
-        budgets.assume_open(session, task.id)
+        recovery.lose_attempts(session, task)
         record(session, task, TaskState.FAILED, f"Given up: {task.tries} workers were lost while they worked on it.")
     else:
         record(session, task, TaskState.QUEUED, "The worker was lost; the task waits for the next one.")

@@ -1,10 +1,10 @@
 """What a worker does first with a task that another one may have held: clean up after it, and go on from its work."""
 
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from sandbox.types import Signal, VerificationResult
 from store.states import AttemptState
-from store.tables import Attempt, Verification
+from store.tables import Attempt, Task, Verification
 from store.types import utc_now
 from workers import attempts, budgets
 from workers.attempts import Attempted
@@ -17,18 +17,22 @@ def clean_up(run: Run) -> None:
     """Remove what a dead worker left: its sandboxes, its running attempts, its open reservations."""
     run.runtime.backend.remove_task(str(run.task_id))
     with run.lease.transaction() as (session, task):
-        lost = session.exec(
-            select(Attempt).where(Attempt.task_id == task.id, Attempt.state == AttemptState.RUNNING)
-        ).all()
-        for attempt in lost:
-            attempt.state = AttemptState.LOST
-            attempt.finished_at = utc_now()
-            session.add(attempt)
-            note(session, task, f"Attempt {attempt.number} was lost with its worker.", attempt=attempt.number)
-        budgets.assume_open(session, run.task_id)
-        session.flush()
-        for attempt in lost:
-            attempt.cost_usd = budgets.to_usd(budgets.spent_micros(session, attempt_id=attempt.id))
+        lose_attempts(session, task)
+
+
+def lose_attempts(session: Session, task: Task) -> None:
+    """Count a task's running attempts as lost and its open reservations as spent: nobody will settle them."""
+    assert task.id is not None
+    lost = session.exec(select(Attempt).where(Attempt.task_id == task.id, Attempt.state == AttemptState.RUNNING)).all()
+    for attempt in lost:
+        attempt.state = AttemptState.LOST
+        attempt.finished_at = utc_now()
+        session.add(attempt)
+        note(session, task, f"Attempt {attempt.number} was lost with its worker.", attempt=attempt.number)
+    budgets.assume_open(session, task.id)
+    session.flush()
+    for attempt in lost:
+        attempt.cost_usd = budgets.to_usd(budgets.spent_micros(session, attempt_id=attempt.id))
 
 
 def attempts_so_far(run: Run, work: Work) -> list[Attempted]:

@@ -1,7 +1,7 @@
 """Keeps the words on a task's target level with its state: one status comment, one check run, the labels."""
 
 import structlog
-from sqlmodel import col, update
+from sqlmodel import col, select, update
 
 from store.states import TaskKind, TaskState
 from store.tables import Repository, Task
@@ -40,18 +40,30 @@ def repository_ref(runtime: Runtime, repository_id: int) -> RepositoryRef:
         return RepositoryRef(row.id, row.installation_id, row.full_name)
 
 
+_MOST_ROUNDS = 5
+
+
 def report(runtime: Runtime, task_id: int) -> None:
     """Write what people see of a task. Writing it again changes nothing.
+
+    Where the task moved on meanwhile, another process may have told the newer state before we told the older one: it is
+    told again, so that the last words are the newest.
 
     Raises:
         ForgeTemporary: GitHub cannot take it now; the task stays due for a report.
         ForgeError: GitHub refused it.
     """
+    for _ in range(_MOST_ROUNDS):
+        if _report_once(runtime, task_id):
+            return
+
+
+def _report_once(runtime: Runtime, task_id: int) -> bool:
+    """Tell the state as it stands and return whether it still stands."""
     view = task_view(runtime.database, task_id, runtime.settings, runtime.pool)
     task = view.task
     if runtime.forge is None or task.repository_id is None:
-        _save(runtime, task, None, None)
-        return
+        return _save(runtime, task, None, None)
     repository = repository_ref(runtime, task.repository_id)
     comment_id, check_id = task.status_comment_id, task.check_run_id
     try:
@@ -67,7 +79,7 @@ def report(runtime: Runtime, task_id: int) -> None:
             runtime.forge.set_state_label(repository, task.target_number, state)
     except TargetGone as gone:
         _log.info("report.target_gone", task_id=task_id, reason=str(gone))
-    _save(runtime, task, comment_id, check_id)
+    return _save(runtime, task, comment_id, check_id)
 
 
 def try_report(runtime: Runtime, task_id: int) -> None:
@@ -106,12 +118,11 @@ def _save_ids(runtime: Runtime, task: Task, comment_id: int | None, check_id: in
         )
 
 
-def _save(runtime: Runtime, task: Task, comment_id: int | None, check_id: int | None) -> None:
-    """The task is not due any more, unless its state moved on while we wrote."""
+def _save(runtime: Runtime, task: Task, comment_id: int | None, check_id: int | None) -> bool:
+    """The task is not due any more, unless it moved on while we wrote: then it is due whoever else has told it."""
     _save_ids(runtime, task, comment_id, check_id)
     with runtime.database.session() as session:
-        session.execute(
-            update(Task)
-            .where(col(Task.id) == task.id, col(Task.updated_at) == task.updated_at)
-            .values(report_due=False)
-        )
+        row = session.exec(select(Task).where(Task.id == task.id).with_for_update()).one()
+        row.report_due = row.updated_at != task.updated_at
+        session.add(row)
+        return not row.report_due

@@ -20,6 +20,9 @@ class HandBack(PipelineError):  # noqa: N818
     """This process must end; the task goes back to the queue."""
 
 
+SHUTTING_DOWN = "The worker is shutting down; the task waits for the next one."
+
+
 @dataclass(frozen=True)
 class Run:
     """What every step of the pipeline is given."""
@@ -68,7 +71,7 @@ class Run:
         if stopped_by:
             raise StoppedByPerson(f"Stopped by {stopped_by}.")
         if self.runtime.stopping.is_set():
-            raise HandBack("The worker is shutting down; the task waits for the next one.")
+            raise HandBack(SHUTTING_DOWN)
 
 
 @dataclass(frozen=True)

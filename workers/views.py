@@ -9,6 +9,7 @@ from store.database import Database
 from store.settings import Settings
 from store.tables import Attempt, Decision, History, Repository, Task, Verification
 from workers import budgets
+from workers.endings import how_it_ended
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,11 @@ class AttemptView:
     verification: Verification | None
     scripted: bool
     """The model plays a script; it is labelled so wherever it shows."""
+
+    @property
+    def ending(self) -> str:
+        """What stopped the agent, e.g. `ran out of steps`; empty where it handed in by itself or is at work."""
+        return how_it_ended(self.attempt)
 
 
 @dataclass(frozen=True)

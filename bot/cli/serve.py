@@ -1,5 +1,7 @@
 """`acrouter up`, `worker`, `beat` and `migrate`: the long-running processes."""
 
+import logging
+import os
 import signal
 import threading
 from types import FrameType
@@ -97,6 +99,7 @@ def _with_broker() -> Settings:
 def _up_embedded(settings: Settings, host: str, port: int) -> None:
     from bot.assembly import Ticker, make_jobs, make_runtime, open_database, require_github
     from workers.queues import LocalQueue
+    from workers.shutdown import GRACE_S, hand_back
 
     forge = require_github(settings)
     database = open_database(settings)
@@ -111,11 +114,17 @@ def _up_embedded(settings: Settings, host: str, port: int) -> None:
     try:
         _serve(settings, database, queue, host, port)
     finally:
-        # What runs is handed back at its next step and found again by the next process.
+        _log.info("shutting down")
         runtime.stopping.set()
+        queue.close(GRACE_S)
+        hand_back(runtime)
         ticker.stop()
-        queue.close()
+        ended = queue.close(GRACE_S)
         database.dispose()
+    if not ended:
+        # A thread waits for a model. Its task is back in the queue; the interpreter would wait for the thread.
+        logging.shutdown()
+        os._exit(0)
 
 
 def _up_web(settings: Settings, host: str, port: int) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -15,6 +16,9 @@ from store.errors import ConfigurationError
 from store.logs import configure_logging
 from store.settings import load_settings
 from store.states import TaskKind, TaskState, Trigger
+
+if TYPE_CHECKING:
+    from routing.pool import ModelPool
 
 _MAX_TASK_BYTES = 1_000_000
 
@@ -29,15 +33,18 @@ def solve(
 ) -> None:
     """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
     from bot.assembly import make_runtime, open_database
+    from sandbox.checkout import check_local
     from workers import intake
     from workers.pipeline import work_on
     from workers.queues import LocalQueue
+    from workers.reconciler import revive_lost_tasks
     from workers.views import task_view
 
     console = Console(stderr=True)
     settings = load_settings(log_level="error")
     configure_logging(settings)
     title, text = _read_task(task)
+    check_local(repo, branch)
     database = open_database(settings)
     queue = LocalQueue(1)  # never started: this process works by itself
     runtime = make_runtime(settings, database, queue, forge=None)
@@ -46,6 +53,8 @@ def solve(
     if dry_run:
         _show_decision(console, runtime, title, text, model, repo.resolve().name)
         return
+    _require_key(runtime.pool, model)
+    revive_lost_tasks(runtime)  # of commands that were interrupted
     console.print(f"[dim]{escape(runtime.backend.describe())}[/]")
     started = intake.start_task(
         database,
@@ -71,16 +80,25 @@ def solve(
         case intake.Refused(reason):
             raise ConfigurationError(reason)
         case intake.Joined(task_id):
-            raise ConfigurationError(f"Task {task_id} is at work on this repository already.")
+            raise ConfigurationError(
+                f"Task {task_id} is at work on this repository already. If its command is gone, it counts as "
+                f"interrupted within {settings.lease_s:.0f} seconds."
+            )
         case intake.Started(task_id):
-            with _history_shown(console, database, task_id):
-                work_on(runtime, task_id)
+            try:
+                with _history_shown(console, database, task_id):
+                    work_on(runtime, task_id)
+            except KeyboardInterrupt:
+                revive_lost_tasks(runtime)
+                raise
     view = task_view(database, task_id, settings, runtime.pool)
     queue.close()
-    console.print(f"[bold]{escape(view.task.reason)}[/] Spent: ${view.spent_usd:.4f}.")
     published = view.published
     if view.task.state is not TaskState.PUBLISHED or published is None:
+        console.print(f"Nothing to hand in. Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
         raise typer.Exit(1)
+    verdict = published.verification.summary if published.verification else ""
+    console.print(f"[bold]{escape(verdict)}[/] Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
     if not branch:
         typer.echo(published.attempt.patch, nl=False)
 
@@ -97,6 +115,21 @@ def _read_task(path: Path) -> tuple[str, str]:
         raise ConfigurationError(f"--task: {path} is empty. Write what should be done; the first line is the title.")
     title, _, body = text.partition("\n")
     return title.lstrip("# ").strip(), body.strip() or title
+
+
+def _require_key(pool: "ModelPool", model: str) -> None:
+    """Say so before anything is done where no model that may be used has its key."""
+    from routing.pool import resolve_key
+
+    mistakes = []
+    for spec in [pool.get(model)] if model else pool.models:
+        try:
+            resolve_key(spec)
+        except ConfigurationError as error:
+            mistakes.append(str(error))
+        else:
+            return
+    raise ConfigurationError("\n".join(mistakes))
 
 
 def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:

@@ -7,7 +7,6 @@ from bot.handlers.context import BRANCH_PREFIX, Context
 from bot.handlers.reverts import Reverts, reverted, reverts_in
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
-from workers.outcomes import record_outcome
 
 
 def pushed(context: Context, event: Pushed) -> str | None:
@@ -38,13 +37,6 @@ def _foreign(context: Context, branch: str, sha: str, login: str, at: datetime) 
     if login == context.forge.login() or any(task.head_sha == sha for task in tasks):
         return "acrouter's own push"
     for task in tasks:
-        assert task.id is not None
-        record_outcome(
-            context.database,
-            task.id,
-            OutcomeKind.FOREIGN_COMMITS,
-            ref=sha,
-            at=at,
-            data={"by": login, "head_sha": sha},
-        )
+        data = {"by": login, "head_sha": sha}
+        context.record_outcome(task, OutcomeKind.FOREIGN_COMMITS, ref=sha, at=at, data=data)
     return None

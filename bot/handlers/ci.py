@@ -11,7 +11,6 @@ from store.repo_config import CONFIG_FILE, parse_repository_config
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
 from workers.intake import NewTask
-from workers.outcomes import record_outcome
 
 _FAILED = frozenset({"failure", "timed_out"})
 _ACTIONS = "github-actions"
@@ -63,9 +62,8 @@ def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted
     # CI on somebody else's later commit is no verdict on the patch.
     tasks = [task for task in tasks_of_branch(context, event.head_branch) if task.head_sha == event.head_sha]
     for task in tasks:
-        assert task.id is not None
         data = {"name": name, "head_sha": event.head_sha}
-        record_outcome(context.database, task.id, kind, ref=ref, at=event.at, data=data)
+        context.record_outcome(task, kind, ref=ref, at=event.at, data=data)
     return None if tasks else "no task pushed this commit"
 
 

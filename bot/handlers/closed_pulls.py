@@ -4,11 +4,12 @@ from bot.events import PullRequestClosed
 from bot.handlers.context import Context
 from bot.handlers.reverts import reverted, reverts_in
 from store.states import OutcomeKind
-from workers.outcomes import record_outcome, tasks_of_pull_request
+from workers.control import request_stop
+from workers.outcomes import tasks_of_pull_request
 
 
 def pull_request_closed(context: Context, event: PullRequestClosed) -> str | None:
-    """Record the outcome of a PR of ours; a merged PR of anybody may revert one of ours."""
+    """Record the outcome of a PR of ours, or stop the work on it; a merged PR of anybody may revert one of ours."""
     tasks = tasks_of_pull_request(context.database, context.repository.id, event.number)
     kind = OutcomeKind.MERGED if event.merged else OutcomeKind.CLOSED
     # A PR is merged once; it can be closed, opened and closed again.
@@ -19,10 +20,12 @@ def pull_request_closed(context: Context, event: PullRequestClosed) -> str | Non
         "merge_sha": event.merge_sha,
         "head_sha": event.head_sha,
     }
+    stopped = request_stop(
+        context.database, context.queue, context.repository.id, event.number, event.sender.login, closing=True
+    )
     for task in tasks:
-        assert task.id is not None
-        record_outcome(context.database, task.id, kind, ref=ref, at=event.at, data=data)
+        context.record_outcome(task, kind, ref=ref, at=event.at, data=data)
     reverting = event.merged and reverted(
         context, reverts_in(f"{event.title}\n{event.body}", context.repository.full_name), event.at, event.merge_sha
     )
-    return None if tasks or reverting else "not a PR of acrouter's"
+    return None if tasks or reverting or stopped else "not a PR of acrouter's"

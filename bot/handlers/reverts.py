@@ -7,7 +7,8 @@ from datetime import datetime
 from bot.handlers.context import Context
 from bot.handlers.tasks import tasks_merged_as, tasks_of_commit
 from store.states import OutcomeKind
-from workers.outcomes import record_outcome, tasks_of_pull_request
+from store.tables import Task
+from workers.outcomes import tasks_of_pull_request
 
 # What `git revert` writes, and what GitHub writes into the PR that its Revert button opens.
 _COMMIT = re.compile(r"This reverts commit ([0-9a-f]{7,40})\b")
@@ -38,21 +39,14 @@ def reverted(context: Context, reverts: Reverts, at: datetime, by_sha: str) -> b
     for number in sorted(reverts.pulls):
         for task in tasks_of_pull_request(context.database, context.repository.id, number):
             found = True
-            _record(context, task.id, number, at, by_sha)
+            _record(context, task, number, at, by_sha)
     for sha in sorted(reverts.commits):
         for task in tasks_of_commit(context, sha) or tasks_merged_as(context, sha):
             found = True
-            _record(context, task.id, task.pr_number, at, by_sha)
+            _record(context, task, task.pr_number, at, by_sha)
     return found
 
 
-def _record(context: Context, task_id: int | None, pr_number: int | None, at: datetime, by_sha: str) -> None:
-    assert task_id is not None
-    record_outcome(
-        context.database,
-        task_id,
-        OutcomeKind.REVERTED,
-        ref=f"pr:{pr_number}",
-        at=at,
-        data={"pr": pr_number, "by_sha": by_sha},
-    )
+def _record(context: Context, task: Task, pr_number: int | None, at: datetime, by_sha: str) -> None:
+    data = {"pr": pr_number, "by_sha": by_sha}
+    context.record_outcome(task, OutcomeKind.REVERTED, ref=f"pr:{pr_number}", at=at, data=data)

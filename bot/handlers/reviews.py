@@ -3,7 +3,7 @@
 from bot.events import ReviewSubmitted
 from bot.handlers.context import Context
 from store.states import OutcomeKind
-from workers.outcomes import record_outcome, tasks_of_pull_request
+from workers.outcomes import tasks_of_pull_request
 
 
 def review_submitted(context: Context, event: ReviewSubmitted) -> str | None:
@@ -19,13 +19,8 @@ def review_submitted(context: Context, event: ReviewSubmitted) -> str | None:
     if event.sender.is_bot or not context.may_write(event.sender.login):
         return f"{event.sender.login} has no write permission"
     for task in tasks:
-        assert task.id is not None
-        record_outcome(
-            context.database,
-            task.id,
-            OutcomeKind.CHANGES_REQUESTED,
-            ref=f"review:{event.review_id}",
-            at=event.at,
-            data={"pr": event.number, "by": event.sender.login},
+        data = {"pr": event.number, "by": event.sender.login}
+        context.record_outcome(
+            task, OutcomeKind.CHANGES_REQUESTED, ref=f"review:{event.review_id}", at=event.at, data=data
         )
     return None

@@ -2,7 +2,8 @@
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -58,18 +59,34 @@ def installation(
     models: tuple[str, ...],
 ) -> Iterator[Installation]:
     """An installation on Postgres and Redis whose web part and beat run; a test starts its workers."""
+    services = served_by(postgres_base, redis_url)
+    with installed(tmp_path / "acrouter", github, scripted_endpoint, models, services) as made:
+        made.start_web()
+        made.start_beat()
+        yield made
+
+
+def served_by(postgres_base: str, redis_url: str) -> dict[str, str]:
+    """Return the settings of an installation with a new database and an empty broker."""
     redis.Redis.from_url(redis_url).flushall()
-    folder = tmp_path / "acrouter"
-    folder.mkdir()
     database_url = create_postgres_database(postgres_base, f"acceptance_{uuid.uuid4().hex}")
+    return {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "ACROUTER_SANDBOX": "docker"}
+
+
+@contextmanager
+def installed(
+    folder: Path,
+    github: GitHubServer,
+    endpoint: ScriptedEndpoint,
+    models: tuple[str, ...],
+    settings: Mapping[str, str],
+) -> Iterator[Installation]:
+    """Yield an installation in a new `folder`, none of whose processes runs yet; end them all afterwards."""
+    folder.mkdir()
     (folder / "app.pem").write_text(github.private_key_pem)
-    write_models_file(
-        folder / "models.yaml", api_base=scripted_endpoint.api_base, api_key_env="SCRIPTED_KEY", only=models
-    )
+    write_models_file(folder / "models.yaml", api_base=endpoint.api_base, api_key_env="SCRIPTED_KEY", only=models)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ACROUTER_")} | {
         "PYTHONPATH": str(ROOT),
-        "DATABASE_URL": database_url,
-        "REDIS_URL": redis_url,
         "SCRIPTED_KEY": SCRIPTED_KEY,
         "ACROUTER_DATA_DIR": str(folder / "data"),
         "ACROUTER_MODELS_FILE": str(folder / "models.yaml"),
@@ -79,18 +96,17 @@ def installation(
         "ACROUTER_GITHUB_API_URL": github.base_url,
         "ACROUTER_GITHUB_WEB_URL": github.base_url,
         "ACROUTER_GITHUB_WRITE_PAUSE_S": "0",
-        "ACROUTER_SANDBOX": "docker",
         "ACROUTER_LEASE_S": "4",
         "ACROUTER_RECONCILE_EVERY_S": "1",
         "ACROUTER_MODEL_TIMEOUT_S": "20",
+        **settings,
     }
-    database = Database(database_url)
+    (folder / "data").mkdir()
+    database = Database(environment.get("DATABASE_URL") or f"sqlite:///{folder / 'data' / 'acrouter.sqlite3'}")
     migrations.upgrade(database)
     made = Installation(folder, environment, database)
+    github.webhook_url = made.webhook_url
     try:
-        made.start_web()
-        made.start_beat()
-        github.webhook_url = made.webhook_url
         yield made
     finally:
         made.close()

@@ -1,5 +1,6 @@
 """A whole installation of acrouter in processes of its own: web, workers, beat, on real Postgres and Redis."""
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import docker
 import httpx
 from sqlmodel import col, select
 
@@ -157,6 +159,12 @@ class Installation:
     def ledger(self) -> Sequence[Ledger]:
         with self.database.session() as session:
             return session.exec(select(Ledger).order_by(col(Ledger.id))).all()
+
+    def containers(self) -> list[str]:
+        """Return the ids of the installation's containers, ended ones too."""
+        instance = hashlib.sha256(self.environment["DATABASE_URL"].encode()).hexdigest()[:12]
+        found = docker.from_env().api.containers(all=True, filters={"label": f"acrouter.instance={instance}"})
+        return [str(container["Id"]) for container in found]
 
     def assert_the_ledger_adds_up(self) -> None:
         """Every reservation is closed exactly once, and what was spent is what the attempts cost."""

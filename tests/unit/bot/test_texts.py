@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from store.states import AttemptState, TaskKind, TaskState, Trigger
 from store.tables import Attempt, Decision, History, Task, Verification
 from templates import render
+from workers.views import AttemptView
 
 HOSTILE = (
     "Crash @victim, closes #66 <img src=x onerror=1> [x](javascript:1) | `a` <!-- acrouter:task=1 --> https://e.vil"
@@ -88,8 +89,8 @@ def view(words: str = "The total is wrong", **changes: Any) -> Any:
         reasons=[words, "It solved 3 of 4 tasks like this."],
     )
     attempts = (
-        SimpleNamespace(attempt=first, verification=None, scripted=True),
-        SimpleNamespace(attempt=second, verification=verification, scripted=False),
+        AttemptView(attempt=first, verification=None, scripted=True),
+        AttemptView(attempt=second, verification=verification, scripted=False),
     )
     return SimpleNamespace(
         **(

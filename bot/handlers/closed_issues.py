@@ -1,0 +1,13 @@
+"""A closed issue: work on it is not wanted any more."""
+
+from bot.events import IssueClosed
+from bot.handlers.context import Context
+from workers.control import request_stop
+
+
+def issue_closed(context: Context, event: IssueClosed) -> str | None:
+    """Stop the open task on the issue before it spends more."""
+    stopped = request_stop(
+        context.database, context.queue, context.repository.id, event.number, event.sender.login, closing=True
+    )
+    return None if stopped else "nothing is at work on it"

@@ -1,0 +1,44 @@
+"""Words for how an agent ended and for why a task has nothing to publish."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from store.tables import Attempt
+
+if TYPE_CHECKING:
+    from workers.attempts import Attempted
+
+_HOW = {
+    "LimitsExceeded": "ran out of steps",
+    "TimeExceeded": "ran out of time",
+    "ContextExceeded": "filled its context",
+    "RepeatedFormatError": "gave answers without a command",
+    "BudgetExceeded": "ran out of budget",
+    "ModelError": "could not be used",
+    "SandboxError": "lost its sandbox",
+}
+
+
+def how_it_ended(attempt: Attempt) -> str:
+    """Return what stopped an agent, e.g. `ran out of steps`; empty where it handed in by itself or is at work."""
+    if attempt.exit_status in ("", "Submitted"):
+        return ""
+    if attempt.exit_status == "LimitsExceeded" and attempt.error:
+        return "reached its cost limit"
+    return _HOW.get(attempt.exit_status, f"ended with {attempt.exit_status}")
+
+
+def why_nothing(made: Sequence["Attempted"]) -> str:
+    """Return why none of a task's attempts may be published."""
+    if not made:
+        return "No model was tried."
+    last = made[-1]
+    count = "One attempt was" if len(made) == 1 else f"{len(made)} attempts were"
+    return f"{count} made and none may be published. The last one, {last.attempt.model}{_because(last)}"
+
+
+def _because(last: "Attempted") -> str:
+    how, error = how_it_ended(last.attempt), last.attempt.error.strip()
+    told = f" {how} after {last.attempt.steps} step{'' if last.attempt.steps == 1 else 's'}" if how else ""
+    summary = last.result.summary if last.result is not None else ""
+    return f"{told}: {' '.join(part for part in (error, summary) if part)}" if error or summary else f"{told}."
