@@ -183,11 +183,14 @@ def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
 
 
 def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
-    unusable = agent_run.exit_status == "ModelError"
+    # One that we stopped had no chance: the model is not judged by half a patch.
+    state = {"ModelError": AttemptState.FAILED, "Stopped": AttemptState.LOST}.get(
+        agent_run.exit_status, AttemptState.FINISHED
+    )
     with run.lease.transaction() as (session, _task):
         attempt.sqlmodel_update(
             {
-                "state": AttemptState.FAILED if unusable else AttemptState.FINISHED,
+                "state": state,
                 "exit_status": agent_run.exit_status,
                 "error": _clean(agent_run.error),
                 "steps": agent_run.steps,

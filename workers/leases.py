@@ -1,6 +1,7 @@
 """One worker a task: a lease in the database, renewed by a heartbeat, taken over when it runs out."""
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -84,8 +85,13 @@ class Lease:
 
 
 def take(database: Database, task_id: int, owner: str, seconds: float) -> Lease | None:
-    """Take the lease of a task that is queued and due, or return None where there is nothing to take."""
+    """Take the lease of a task that is queued and due, or return None where there is nothing to take.
+
+    `owner` names the worker, for people.
+    """
     now = utc_now()
+    # No two leases share an owner, or a thread that lost its lease would take another's of its process for its own.
+    owner = f"{owner}:{uuid.uuid4().hex[:12]}"
     with database.session() as session:
         taken = session.execute(
             update(Task)
