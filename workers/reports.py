@@ -17,8 +17,6 @@ from workers.runtime import Runtime
 from workers.views import TaskView, task_view
 
 _log = structlog.get_logger(__name__)
-_LONGEST_REPORT = timedelta(minutes=2)
-"""A process that has not finished its report by then is taken for dead."""
 _PAUSE = timedelta(seconds=10)
 """After GitHub could not answer and did not say when it will."""
 _LONG_PAUSE = timedelta(minutes=5)
@@ -138,12 +136,22 @@ def _conclusion(view: TaskView) -> Conclusion:
 
 
 def _save(runtime: Runtime, view: TaskView, **ids: int | None) -> None:
+    """Keep what was written, and the right to go on."""
     with runtime.database.session() as session:
-        session.execute(update(Task).where(col(Task.id) == view.task.id).values(**ids))
+        session.execute(
+            update(Task).where(col(Task.id) == view.task.id).values(report_not_before=_held_until(runtime), **ids)
+        )
+
+
+def _held_until(runtime: Runtime) -> datetime:
+    return utc_now() + timedelta(seconds=runtime.settings.lease_s)
 
 
 def _claim(runtime: Runtime, task_id: int) -> bool:
-    """Take the right to write to a task's target for a while; returns whether it was free."""
+    """Take the right to write to a task's target; returns whether it was free.
+
+    It runs out as a lease does, in case this process dies with it.
+    """
     now = utc_now()
     with runtime.database.session() as session:
         claimed = session.execute(
@@ -152,7 +160,7 @@ def _claim(runtime: Runtime, task_id: int) -> bool:
                 col(Task.id) == task_id,
                 or_(col(Task.report_not_before).is_(None), col(Task.report_not_before) <= now),
             )
-            .values(report_not_before=now + _LONGEST_REPORT)
+            .values(report_not_before=_held_until(runtime))
             .returning(col(Task.id))
         ).first()
     return claimed is not None
