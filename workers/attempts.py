@@ -59,10 +59,10 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     Raises:
         StoppedByPerson, HandBack, LeaseLost: the work may not go on; what was paid for is kept.
     """
-    attempt = _begin(run, decision)
+    attempt = begin(run, decision)
     try_report(run.runtime, run.task_id)
     agent_run = _work(run, work, attempt)
-    _finish(run, attempt, agent_run)
+    finish(run, attempt, agent_run)
     run.check()
     if agent_run.exit_status == "ModelError":
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
@@ -99,7 +99,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     return Attempted(attempt, result)
 
 
-def _begin(run: Run, decision: RoutingDecision) -> Attempt:
+def begin(run: Run, decision: RoutingDecision) -> Attempt:
     """Keep the decision, with all that is needed to judge it later, and begin what it decided."""
     with run.lease.transaction() as (session, task):
         assert task.id is not None
@@ -182,7 +182,7 @@ def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
         session.add(row)
 
 
-def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
+def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
     # One that we stopped had no chance: the model is not judged by half a patch.
     state = {"ModelError": AttemptState.FAILED, "Stopped": AttemptState.LOST}.get(
         agent_run.exit_status, AttemptState.FINISHED

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from sandbox.types import Backend
+from sandbox.errors import SandboxError
+from sandbox.types import Backend, Sandbox, SandboxSpec
 from store.database import Database
 from store.settings import Settings
 from tests.support.routing import make_pool
@@ -87,10 +88,16 @@ def pull_request(number: int, branch: str, head_sha: str) -> PullRequestInfo:
 
 
 class NoSandboxes:
-    """A backend that is asked for nothing but to clean up."""
+    """A backend that cleans up and has a base image, and starts nothing."""
 
     def __init__(self) -> None:
         self.removed: list[str] = []
+
+    def ensure_base(self) -> str:
+        return "base"
+
+    def open(self, spec: SandboxSpec) -> Sandbox:
+        raise SandboxError(f"No sandbox of {spec.image} is started in this test.")
 
     def remove_task(self, task: str) -> int:
         self.removed.append(task)
