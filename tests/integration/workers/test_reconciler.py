@@ -13,6 +13,7 @@ from tests.support.forge import MemoryForge, NoSandboxes, make_runtime
 from tests.support.rows import QueueOfNames, add_attempt, add_repository, add_task, settings
 from workers import budgets, leases
 from workers.control import request_stop
+from workers.errors import LeaseLost
 from workers.pipeline import MAX_TRIES
 from workers.reconciler import reconcile
 from workers.runtime import Runtime
@@ -126,7 +127,7 @@ def test_a_worker_that_was_merely_slow_writes_nothing_after_another_of_its_proce
     reconcile(runtime)
     second = leases.take(runtime.database, task_id, runtime.name, 60)
     assert second is not None
-    with pytest.raises(leases.LeaseLost), slow.transaction():
+    with pytest.raises(LeaseLost), slow.transaction():
         pass
     with second.transaction() as (_session, task):
         assert task.id == task_id
