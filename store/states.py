@@ -69,7 +69,7 @@ class AttemptState(StrEnum):
     """The agent ended; a patch may or may not be there."""
     VERIFIED = "verified"
     LOST = "lost"
-    """The worker died with it."""
+    """The worker died with it, or it was stopped: it says nothing about the model."""
     FAILED = "failed"
     """The model or the sandbox could not be used."""
 

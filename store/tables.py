@@ -115,6 +115,8 @@ class Task(SQLModel, table=True):
     """How often a worker took it; a task that keeps killing its worker is given up."""
     report_due: bool = Field(default=True, index=True)
     """What people see on the target is older than the task's state."""
+    report_not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """A process writes to the target until then, or GitHub asked to wait."""
     published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
     head_sha: str = Field(default="", max_length=64)

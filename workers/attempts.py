@@ -60,14 +60,14 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     Raises:
         StoppedByPerson, HandBack, LeaseLost: the work may not go on; what was paid for is kept.
     """
-    attempt = _begin(run, decision)
+    attempt = begin(run, decision)
     try_report(run.runtime, run.task_id)
     try:
         agent_run = _work(run, work, attempt)
     except AcrouterError as error:
-        _finish(run, attempt, _unworkable(error, "SandboxError"))
+        finish(run, attempt, _unworkable(error, "SandboxError"))
         raise
-    _finish(run, attempt, agent_run)
+    finish(run, attempt, agent_run)
     run.check()
     if attempt.state is AttemptState.FAILED:
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
@@ -104,7 +104,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     return Attempted(attempt, result)
 
 
-def _begin(run: Run, decision: RoutingDecision) -> Attempt:
+def begin(run: Run, decision: RoutingDecision) -> Attempt:
     """Keep the decision, with all that is needed to judge it later, and begin what it decided."""
     with run.lease.transaction() as (session, task):
         assert task.id is not None
@@ -195,7 +195,7 @@ def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
         session.add(row)
 
 
-def _finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
+def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
     with run.lease.transaction() as (session, _task):
         attempt.sqlmodel_update(
             {

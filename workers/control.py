@@ -6,6 +6,7 @@ from store.database import Database
 from store.states import TaskState
 from store.tables import Task
 from workers.history import note, record
+from workers.interrupted import write_off
 from workers.ports import Queue
 
 
@@ -40,6 +41,7 @@ def request_stop(
         task.stop_requested_by = by
         session.add(task)
         if task.state is TaskState.QUEUED and not task.lease_owner:
+            write_off(session, task)  # a worker that was lost may have left something open
             record(session, task, TaskState.STOPPED, f"Stopped by {by}{', who closed it' if closing else ''}.")
         else:
             note(session, task, f"{by} {'closed it' if closing else 'asked to stop'}.")

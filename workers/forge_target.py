@@ -8,9 +8,10 @@ from sandbox.errors import PushError
 from store.errors import ConfigurationError
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
 from store.scrub import scrub
-from store.states import TaskKind, TaskState
+from store.states import OutcomeKind, TaskKind, TaskState
 from store.tables import Task
 from templates import render
+from workers import outcomes
 from workers.attempts import Attempted
 from workers.context import Work
 from workers.errors import PipelineError
@@ -47,6 +48,16 @@ class ForgeTarget:
         run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
         return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
 
+    def adopt(self, run: Run) -> bool:
+        task = run.task()
+        if not task.head_sha:  # nothing was pushed
+            return False
+        pull = self.forge.find_pull_request(self.repository, task.branch)
+        if pull is None:
+            return False
+        self._record(run, pull)
+        return True
+
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
         """Push the patch to a branch of its own and open a PR. Each step looks before it writes."""
         task = run.task()
@@ -70,11 +81,22 @@ class ForgeTarget:
             body=render("pulls/body.md.j2", view=view),
             draft=work.source.config.draft or not best.verified,
         )
-        with run.lease.transaction() as (session, row):
-            row.pr_number = pull.number
-            row.pr_url = pull.url
-            state, words = published_state(pull)
-            record(session, row, state, words, pr=pull.number, url=pull.url)
+        self._record(run, pull)
+
+    def _record(self, run: Run, pull: PullRequestInfo) -> None:
+        with run.lease.transaction() as (session, task):
+            task.pr_number = pull.number
+            task.pr_url = pull.url
+            # GitHub told of its end, or tells now: either may be the first to know.
+            told = outcomes.kinds(session, run.task_id)
+            state, words = published_state(
+                pull.number,
+                merged=pull.merged or OutcomeKind.MERGED in told,
+                closed=pull.state == "closed" or OutcomeKind.CLOSED in told,
+            )
+            record(session, task, state, words, pr=pull.number, url=pull.url)
+        if pull.state == "closed":  # its webhook may have come before the PR's number was known
+            outcomes.record_end(run.runtime.database, run.task_id, pull)
 
     def _require_open(self, task: Task) -> None:
         """The target may have been closed while the models worked, without our being told."""
@@ -175,10 +197,10 @@ def branch_name(task: Task) -> str:
     return f"{BRANCH_PREFIX}{task.kind.value.replace('_', '-')}-{about}-task-{task.id}"
 
 
-def published_state(pull: PullRequestInfo) -> tuple[TaskState, str]:
+def published_state(number: int, *, merged: bool, closed: bool) -> tuple[TaskState, str]:
     """Return the state that a PR stands for: it may have been merged or closed while we were away."""
-    if pull.merged:
-        return TaskState.MERGED, f"PR {pull.number} was merged."
-    if pull.state == "closed":
-        return TaskState.CLOSED, f"PR {pull.number} was closed without a merge."
-    return TaskState.PUBLISHED, f"PR {pull.number} is open."
+    if merged:
+        return TaskState.MERGED, f"PR {number} was merged."
+    if closed:
+        return TaskState.CLOSED, f"PR {number} was closed without a merge."
+    return TaskState.PUBLISHED, f"PR {number} is open."

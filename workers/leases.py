@@ -1,12 +1,14 @@
 """One worker a task: a lease in the database, renewed by a heartbeat, taken over when it runs out."""
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
 
 import structlog
+from sqlalchemy import ColumnElement
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col, or_, select, update
 
@@ -83,9 +85,19 @@ class Lease:
                 _log.warning("lease.renewal_failed", task_id=self.task_id, error=str(error))
 
 
+def is_held_by(worker: str) -> ColumnElement[bool]:
+    """Return the condition that a task's lease belongs to a worker, by the worker's name."""
+    return col(Task.lease_owner).startswith(f"{worker}:", autoescape=True)
+
+
 def take(database: Database, task_id: int, owner: str, seconds: float) -> Lease | None:
-    """Take the lease of a task that is queued and due, or return None where there is nothing to take."""
+    """Take the lease of a task that is queued and due, or return None where there is nothing to take.
+
+    `owner` names the worker, for people.
+    """
     now = utc_now()
+    # No two leases share an owner, or a thread that lost its lease would take another's of its process for its own.
+    owner = f"{owner}:{uuid.uuid4().hex[:12]}"
     with database.session() as session:
         taken = session.execute(
             update(Task)

@@ -33,6 +33,9 @@ class LocalTarget:
             mirror=checkout.mirror,
         )
 
+    def adopt(self, run: Run) -> bool:  # noqa: ARG002  (a local task is worked on by one process alone)
+        return False
+
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
         task = run.task()
         run.update(published_attempt_id=best.attempt.id)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, and_, col, or_, select
 
 from routing.evidence_store import save_score
 from routing.outcome_score import final_score, provisional_score
@@ -14,16 +14,43 @@ from store.tables import Attempt, Outcome, Task
 from store.types import utc_now
 from workers.brain import evidence_key
 from workers.history import note, record
+from workers.ports import PullRequestInfo
 
 _AFTER_PUBLISHING = (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)
 
 
-def tasks_of_pull_request(database: Database, repository_id: int, pr_number: int) -> Sequence[Task]:
-    """Return the tasks whose answer is this PR (one, unless somebody reused the branch)."""
+def tasks_of_pull_request(
+    database: Database, repository_id: int, pr_number: int, *, head_sha: str = ""
+) -> Sequence[Task]:
+    """Return the tasks whose answer is this PR (one, unless somebody reused the branch).
+
+    `head_sha` finds a PR that was opened a moment ago, whose number its worker has not written down yet.
+    """
+    mine = col(Task.pr_number) == pr_number
+    if head_sha:
+        mine = or_(mine, and_(col(Task.pr_number).is_(None), col(Task.head_sha) == head_sha))
     with database.session() as session:
-        return session.exec(
-            select(Task).where(Task.repository_id == repository_id, Task.pr_number == pr_number).order_by(col(Task.id))
-        ).all()
+        return session.exec(select(Task).where(Task.repository_id == repository_id, mine).order_by(col(Task.id))).all()
+
+
+def kinds(session: Session, task_id: int) -> frozenset[OutcomeKind]:
+    """Return the kinds of the outcomes that are known of a task."""
+    found = session.exec(select(Outcome.kind).where(Outcome.task_id == task_id)).all()
+    return frozenset(OutcomeKind(kind) for kind in found)
+
+
+def merge_ref(pr_number: int) -> str:
+    """Return the `ref` of a merge: a PR is merged once, whoever tells of it."""
+    return f"pr:{pr_number}"
+
+
+def record_end(database: Database, task_id: int, pull: PullRequestInfo) -> bool:
+    """Keep what became of a PR that was found merged or closed. The webhook that tells the same adds nothing."""
+    data = {"pr": pull.number, "merge_sha": pull.merge_sha, "head_sha": pull.head_sha}
+    kind, ref = (
+        (OutcomeKind.MERGED, merge_ref(pull.number)) if pull.merged else (OutcomeKind.CLOSED, f"pr:{pull.number}@found")
+    )
+    return record_outcome(database, task_id, kind, ref=ref, at=utc_now(), data=data)
 
 
 def record_outcome(
@@ -51,8 +78,10 @@ def record_outcome(
 
 
 def _tell(session: Session, task: Task, kind: OutcomeKind, data: dict[str, Any]) -> None:
-    number = task.pr_number
+    number = task.pr_number or data.get("pr")
     match kind:
+        case OutcomeKind.MERGED | OutcomeKind.CLOSED if task.state == kind.value:
+            pass  # it was found so, and that was told
         case OutcomeKind.MERGED if task.state in _AFTER_PUBLISHING:
             record(session, task, TaskState.MERGED, f"PR {number} was merged.", **data)
         case OutcomeKind.CLOSED if task.state is TaskState.PUBLISHED:
@@ -77,12 +106,12 @@ def _learn(session: Session, task: Task) -> None:
     if attempt is None or attempt.score is None:
         return
     rows = session.exec(select(Outcome).where(Outcome.task_id == task.id)).all()
-    kinds = {row.kind for row in rows}
-    score = final_score(kinds)
+    told = {row.kind for row in rows}
+    score = final_score(told)
     save_score(
         session,
         evidence_key(attempt),
-        score=provisional_score(attempt.score, kinds) if score is None else score,
+        score=provisional_score(attempt.score, told) if score is None else score,
         final=score is not None,
         at=max(row.at for row in rows),
     )

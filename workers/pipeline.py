@@ -19,6 +19,7 @@ from workers.context import Work, prepared
 from workers.endings import why_nothing
 from workers.errors import ForgeTemporary, LeaseLost, TargetGone
 from workers.history import record
+from workers.interrupted import write_off
 from workers.reports import try_report
 from workers.run import HandBack, Run, StoppedByPerson
 from workers.runtime import Runtime
@@ -55,14 +56,19 @@ def work_on(runtime: Runtime, task_id: int) -> None:
 
 def pipeline(run: Run, target: Target) -> None:
     """Work on a task from its words to its PR."""
+    if target.adopt(run):
+        return
     with prepared(run, target) as work:
         made = recovery.attempts_so_far(run, work)
-        while (decision := next_decision(run, work, made)) is not None:
+        for attempted in made:  # the worker that made it may have ended before it could
+            remember(run, work, attempted)
+        best = recovery.chosen_before(run, made)
+        while best is None and (decision := next_decision(run, work, made)) is not None:
             attempted = attempts.make_attempt(run, work, decision, _baseline(made))
             remember(run, work, attempted)
             made = [*made, attempted]
         work.sandboxes.enough()
-        best = choose_best(made)
+        best = best or choose_best(made)
         if best is None:
             run.advance(TaskState.NO_FIX, why_nothing(made))
             return
@@ -128,26 +134,34 @@ def _to_its_end(run: Run) -> None:
     except LeaseLost:
         raise
     except StoppedByPerson as stop:
-        run.advance(TaskState.STOPPED, str(stop))
+        _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason), free_of_charge=True)
     except (TargetClosed, TargetGone) as reason:
-        run.advance(TaskState.STOPPED, str(reason))
+        _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
-        run.advance(TaskState.REFUSED, str(reason))
+        _end(run, TaskState.REFUSED, str(reason))
     except ForgeTemporary as reason:
         _back_to_the_queue(run, str(reason), retry_at=reason.retry_at)
     except NoModelLeft as reason:
-        run.advance(TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
+        _end(run, TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
     except AcrouterError as error:
         _log.warning("task.failed", error=str(error))
-        run.advance(TaskState.FAILED, str(error))
+        _end(run, TaskState.FAILED, str(error))
     except Exception as error:  # noqa: BLE001  (a task must not end in silence)
         _log.exception("task.crashed")
-        run.advance(
+        _end(
+            run,
             TaskState.FAILED,
             f"An unexpected error ({type(error).__name__}) ended the task; the operator's log has the details.",
         )
+
+
+def _end(run: Run, state: TaskState, words: str) -> None:
+    """End a task early; what was under way is closed."""
+    with run.lease.transaction() as (session, task):
+        write_off(session, task)
+        record(session, task, state, words)
 
 
 def _tell_if_due(runtime: Runtime, task_id: int) -> None:
@@ -164,6 +178,7 @@ def _back_to_the_queue(
 ) -> None:
     """The next worker goes on from the database. A task is given up after `MAX_TRIES` of them."""
     with run.lease.transaction() as (session, task):
+        write_off(session, task)
         if free_of_charge:
             task.tries -= 1  # the task is not to blame for a shutdown
         if task.tries >= MAX_TRIES:

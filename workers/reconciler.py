@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import structlog
-from sqlmodel import Session, col, or_, select
+from sqlmodel import Session, and_, col, or_, select
 
 from store.states import DeliveryState, TaskKind, TaskState
 from store.tables import Delivery, Heartbeat, Task
 from store.types import utc_now
-from workers import recovery
 from workers.history import record
+from workers.interrupted import write_off
 from workers.pipeline import MAX_TRIES
 from workers.reports import try_report
 from workers.runtime import Runtime
@@ -42,12 +42,17 @@ def _beat(runtime: Runtime) -> None:
 
 def revive_lost_tasks(runtime: Runtime) -> None:
     """A task whose lease ran out goes back to the queue; one that keeps killing its worker is given up."""
+    now = utc_now()
+    running = col(Task.state).in_([state for state in TaskState if state.is_running])
     with runtime.database.session() as session:
         lost = session.exec(
             select(Task)
             .where(
-                col(Task.state).in_([state for state in TaskState if state.is_running]),
-                or_(col(Task.lease_until).is_(None), col(Task.lease_until) < utc_now()),
+                or_(
+                    and_(running, or_(col(Task.lease_until).is_(None), col(Task.lease_until) < now)),
+                    # Lost between its lease and its first step.
+                    and_(col(Task.state) == TaskState.QUEUED, col(Task.lease_until) < now),
+                )
             )
             .with_for_update(skip_locked=True)
         ).all()
@@ -56,18 +61,17 @@ def revive_lost_tasks(runtime: Runtime) -> None:
 
 
 def _revive(session: Session, task: Task) -> None:
-    assert task.id is not None
     _log.warning("reconcile.task_lost", task_id=task.id, owner=task.lease_owner, tries=task.tries)
     task.lease_owner = ""
     task.lease_until = None
     if task.kind is TaskKind.LOCAL:
-        recovery.lose_attempts(session, task)
+        write_off(session, task)
         record(session, task, TaskState.FAILED, "The command that worked on it was interrupted.")
     elif task.stop_requested_by:
-        recovery.lose_attempts(session, task)
+        write_off(session, task)
         record(session, task, TaskState.STOPPED, f"Stopped by {task.stop_requested_by}.")
     elif task.tries >= MAX_TRIES:
-        recovery.lose_attempts(session, task)
+        write_off(session, task)
         record(session, task, TaskState.FAILED, f"Given up: {task.tries} workers were lost while they worked on it.")
     else:
         record(session, task, TaskState.QUEUED, "The worker was lost; the task waits for the next one.")
@@ -103,6 +107,7 @@ def _waiting_tasks(runtime: Runtime) -> list[int]:
 
 def _unreported_tasks(runtime: Runtime) -> list[int]:
     """Tasks that nobody works on, and whose target shows an older state."""
+    now = utc_now()
     with runtime.database.session() as session:
         found = session.exec(
             select(Task.id)
@@ -110,7 +115,8 @@ def _unreported_tasks(runtime: Runtime) -> list[int]:
                 col(Task.report_due).is_(True),
                 col(Task.state).in_([state for state in TaskState if not state.is_running]),
                 col(Task.lease_owner) == "",
-                col(Task.updated_at) < utc_now() - _GRACE,
+                col(Task.updated_at) < now - _GRACE,
+                or_(col(Task.report_not_before).is_(None), col(Task.report_not_before) <= now),
             )
             .order_by(col(Task.id))
             .limit(_BATCH)

@@ -1,15 +1,16 @@
 """What a worker does first with a task that another one may have held: clean up after it, and go on from its work."""
 
-from sqlmodel import Session, col, select
+from collections.abc import Sequence
+
+from sqlmodel import col, select
 
 from sandbox.types import Signal, VerificationResult
 from store.states import AttemptState
-from store.tables import Attempt, Task, Verification
-from store.types import utc_now
-from workers import attempts, budgets
+from store.tables import Attempt, Verification
+from workers import attempts
 from workers.attempts import Attempted
 from workers.context import Work
-from workers.history import note
+from workers.interrupted import write_off
 from workers.run import Run
 
 
@@ -17,22 +18,7 @@ def clean_up(run: Run) -> None:
     """Remove what a dead worker left: its sandboxes, its running attempts, its open reservations."""
     run.runtime.backend.remove_task(str(run.task_id))
     with run.lease.transaction() as (session, task):
-        lose_attempts(session, task)
-
-
-def lose_attempts(session: Session, task: Task) -> None:
-    """Count a task's running attempts as lost and its open reservations as spent: nobody will settle them."""
-    assert task.id is not None
-    lost = session.exec(select(Attempt).where(Attempt.task_id == task.id, Attempt.state == AttemptState.RUNNING)).all()
-    for attempt in lost:
-        attempt.state = AttemptState.LOST
-        attempt.finished_at = utc_now()
-        session.add(attempt)
-        note(session, task, f"Attempt {attempt.number} was lost with its worker.", attempt=attempt.number)
-    budgets.assume_open(session, task.id)
-    session.flush()
-    for attempt in lost:
-        attempt.cost_usd = budgets.to_usd(budgets.spent_micros(session, attempt_id=attempt.id))
+        write_off(session, task)
 
 
 def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
@@ -51,6 +37,12 @@ def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
         else:
             made.append(Attempted(attempt, _result(verification) if verification else None))
     return made
+
+
+def chosen_before(run: Run, made: Sequence[Attempted]) -> Attempted | None:
+    """Return the attempt that an earlier worker began to publish: its branch may be there already."""
+    chosen = run.task().published_attempt_id
+    return next((attempted for attempted in made if chosen is not None and attempted.attempt.id == chosen), None)
 
 
 def _result(row: Verification) -> VerificationResult:

@@ -1,17 +1,26 @@
 """Keeps the words on a task's target level with its state: one status comment, one check run, the labels."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
 import structlog
-from sqlmodel import col, select, update
+from sqlmodel import col, or_, update
 
 from store.states import TaskKind, TaskState
 from store.tables import Repository, Task
+from store.types import utc_now
 from templates import render
-from workers.errors import ForgeError, TargetGone
+from workers.errors import ForgeError, ForgeTemporary
 from workers.ports import CheckRunContent, Conclusion, Forge, RepositoryRef, StateLabel
 from workers.runtime import Runtime
 from workers.views import TaskView, task_view
 
 _log = structlog.get_logger(__name__)
+_PAUSE = timedelta(seconds=10)
+"""After GitHub could not answer and did not say when it will."""
+_LONG_PAUSE = timedelta(minutes=5)
+"""After an error of our own, which will most likely come again."""
 
 _LABELS: dict[TaskState, StateLabel] = {
     TaskState.PUBLISHED: "review",
@@ -40,54 +49,69 @@ def repository_ref(runtime: Runtime, repository_id: int) -> RepositoryRef:
         return RepositoryRef(row.id, row.installation_id, row.full_name)
 
 
-_MOST_ROUNDS = 5
-
-
 def report(runtime: Runtime, task_id: int) -> None:
     """Write what people see of a task. Writing it again changes nothing.
 
-    Where the task moved on meanwhile, another process may have told the newer state before we told the older one: it is
-    told again, so that the last words are the newest.
+    One process writes at a time, and looks again when it is done: the newest state is what stays on the target. Where
+    another one is at it, this does nothing.
 
     Raises:
         ForgeTemporary: GitHub cannot take it now; the task stays due for a report.
-        ForgeError: GitHub refused it.
     """
-    for _ in range(_MOST_ROUNDS):
-        if _report_once(runtime, task_id):
-            return
-
-
-def _report_once(runtime: Runtime, task_id: int) -> bool:
-    """Tell the state as it stands and return whether it still stands."""
-    view = task_view(runtime.database, task_id, runtime.settings, runtime.pool)
-    task = view.task
-    if runtime.forge is None or task.repository_id is None:
-        return _save(runtime, task, None, None)
-    repository = repository_ref(runtime, task.repository_id)
-    comment_id, check_id = task.status_comment_id, task.check_run_id
+    if not _claim(runtime, task_id):
+        return
     try:
-        if task.target_number is not None:
-            body = render("comments/status.md.j2", view=view)
-            comment_id = runtime.forge.upsert_status_comment(
-                repository, task.target_number, view.marker, body, comment_id
-            )
-            _save_ids(runtime, task, comment_id, check_id)
-        check_id = _report_check(runtime.forge, repository, view)
-        if task.target_number is not None and task.kind is not TaskKind.CI_FAILURE:
-            state = "working" if task.state.is_open else _LABELS[task.state]
-            runtime.forge.set_state_label(repository, task.target_number, state)
-    except TargetGone as gone:
-        _log.info("report.target_gone", task_id=task_id, reason=str(gone))
-    return _save(runtime, task, comment_id, check_id)
+        written: Task | None = None
+        while written is None or not _done(runtime, written):
+            view = task_view(runtime.database, task_id, runtime.settings, runtime.pool)
+            _write(runtime, view)
+            written = view.task
+    except ForgeTemporary as error:
+        _wait_until(runtime, task_id, error.retry_at or utc_now() + _PAUSE)
+        raise
+    except BaseException:
+        _wait_until(runtime, task_id, utc_now() + _LONG_PAUSE)
+        raise
 
 
 def try_report(runtime: Runtime, task_id: int) -> None:
-    """Report where GitHub lets us; where it does not, the reconciler reports later."""
+    """Report where that is possible; where it is not, the reconciler reports later. The work goes on either way."""
     try:
         report(runtime, task_id)
+    except ForgeTemporary as error:
+        _log.warning("report.waits", task_id=task_id, error=str(error))
+    except Exception:  # noqa: BLE001  (words that cannot be written must not end the work, nor other tasks' words)
+        _log.exception("report.crashed", task_id=task_id)
+
+
+def _write(runtime: Runtime, view: TaskView) -> None:
+    """Write the comment, the check run and the labels, each as far as GitHub lets us."""
+    task, forge = view.task, runtime.forge
+    if forge is None or task.repository_id is None:
+        return
+    repository = repository_ref(runtime, task.repository_id)
+    number = task.target_number
+    if number is not None:
+        with _unless_refused("comment", view):
+            body = render("comments/status.md.j2", view=view)
+            comment = forge.upsert_status_comment(repository, number, view.marker, body, task.status_comment_id)
+            _save(runtime, view, status_comment_id=comment)
+    with _unless_refused("check", view):
+        _save(runtime, view, check_run_id=_report_check(forge, repository, view))
+    if number is not None and task.kind is not TaskKind.CI_FAILURE:
+        with _unless_refused("labels", view):
+            forge.set_state_label(repository, number, "working" if task.state.is_open else _LABELS[task.state])
+
+
+@contextmanager
+def _unless_refused(part: str, view: TaskView) -> Iterator[None]:
+    """Let a refusal that waiting does not help against cost this part alone: a locked issue, a missing permission."""
+    try:
+        yield
+    except ForgeTemporary:
+        raise
     except ForgeError as error:
-        _log.warning("report.failed", task_id=task_id, error=str(error))
+        _log.warning("report.refused", part=part, task_id=view.task.id, error=str(error))
 
 
 def _report_check(forge: Forge, repository: RepositoryRef, view: TaskView) -> int | None:
@@ -111,18 +135,49 @@ def _conclusion(view: TaskView) -> Conclusion:
     return _CONCLUSIONS[view.task.state]
 
 
-def _save_ids(runtime: Runtime, task: Task, comment_id: int | None, check_id: int | None) -> None:
+def _save(runtime: Runtime, view: TaskView, **ids: int | None) -> None:
+    """Keep what was written, and the right to go on."""
     with runtime.database.session() as session:
         session.execute(
-            update(Task).where(col(Task.id) == task.id).values(status_comment_id=comment_id, check_run_id=check_id)
+            update(Task).where(col(Task.id) == view.task.id).values(report_not_before=_held_until(runtime), **ids)
         )
 
 
-def _save(runtime: Runtime, task: Task, comment_id: int | None, check_id: int | None) -> bool:
-    """The task is not due any more, unless it moved on while we wrote: then it is due whoever else has told it."""
-    _save_ids(runtime, task, comment_id, check_id)
+def _held_until(runtime: Runtime) -> datetime:
+    return utc_now() + timedelta(seconds=runtime.settings.lease_s)
+
+
+def _claim(runtime: Runtime, task_id: int) -> bool:
+    """Take the right to write to a task's target; returns whether it was free.
+
+    It runs out as a lease does, in case this process dies with it.
+    """
+    now = utc_now()
     with runtime.database.session() as session:
-        row = session.exec(select(Task).where(Task.id == task.id).with_for_update()).one()
-        row.report_due = row.updated_at != task.updated_at
-        session.add(row)
-        return not row.report_due
+        claimed = session.execute(
+            update(Task)
+            .where(
+                col(Task.id) == task_id,
+                or_(col(Task.report_not_before).is_(None), col(Task.report_not_before) <= now),
+            )
+            .values(report_not_before=_held_until(runtime))
+            .returning(col(Task.id))
+        ).first()
+    return claimed is not None
+
+
+def _done(runtime: Runtime, written: Task) -> bool:
+    """Give the right back, unless the task moved on while we wrote: then there is more to write."""
+    with runtime.database.session() as session:
+        settled = session.execute(
+            update(Task)
+            .where(col(Task.id) == written.id, col(Task.updated_at) == written.updated_at)
+            .values(report_due=False, report_not_before=None)
+            .returning(col(Task.id))
+        ).first()
+    return settled is not None
+
+
+def _wait_until(runtime: Runtime, task_id: int, moment: datetime) -> None:
+    with runtime.database.session() as session:
+        session.execute(update(Task).where(col(Task.id) == task_id).values(report_due=True, report_not_before=moment))

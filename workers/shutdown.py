@@ -1,12 +1,13 @@
 """The end of a process: what it holds goes back to the queue at once, whatever its threads are waiting for."""
 
 import structlog
-from sqlmodel import col, select
+from sqlmodel import select
 
 from store.states import TaskState
 from store.tables import Task
-from workers import recovery
+from workers import leases
 from workers.history import record
+from workers.interrupted import write_off
 from workers.reports import try_report
 from workers.run import SHUTTING_DOWN
 from workers.runtime import Runtime
@@ -25,7 +26,7 @@ def hand_back(runtime: Runtime) -> int:
     """
     runtime.stopping.set()
     with runtime.database.session() as session:
-        held = session.exec(select(Task.id).where(col(Task.lease_owner) == runtime.name)).all()
+        held = session.exec(select(Task.id).where(leases.is_held_by(runtime.name))).all()
     given = [task_id for task_id in held if task_id is not None and _give(runtime, task_id)]
     for task_id in given:
         _log.info("task.handed_back", task_id=task_id)
@@ -36,10 +37,12 @@ def hand_back(runtime: Runtime) -> int:
 
 def _give(runtime: Runtime, task_id: int) -> bool:
     with runtime.database.session() as session:
-        task = session.exec(select(Task).where(Task.id == task_id).with_for_update()).one()
-        if task.lease_owner != runtime.name or not task.state.is_open:
+        task = session.exec(
+            select(Task).where(Task.id == task_id, leases.is_held_by(runtime.name)).with_for_update()
+        ).one_or_none()
+        if task is None or not task.state.is_open:
             return False
-        recovery.lose_attempts(session, task)
+        write_off(session, task)
         task.lease_owner, task.lease_until = "", None
         task.tries -= 1  # the task is not to blame for a shutdown
         if task.stop_requested_by:

@@ -41,6 +41,13 @@ class Target(Protocol):
         """Read the task's words and bring its commit into the mirror."""
         ...
 
+    def adopt(self, run: Run) -> bool:
+        """Look for the answer that a lost worker handed in before it could say so, and put the task into its state.
+
+        Returns whether there was one.
+        """
+        ...
+
     def publish(self, run: Run, work: "Work", best: "Attempted") -> None:
         """Hand in the best attempt's patch and put the task into its next state."""
         ...

@@ -124,6 +124,7 @@ def upgrade() -> None:
         sa.Column("not_before", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.Column("tries", sa.Integer(), nullable=False),
         sa.Column("report_due", sa.Boolean(), nullable=False),
+        sa.Column("report_not_before", store.types.UtcDateTime(timezone=True), nullable=True),
         sa.Column("published_attempt_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("branch", sqlmodel.sql.sqltypes.AutoString(length=300), nullable=False),
         sa.Column("head_sha", sqlmodel.sql.sqltypes.AutoString(length=64), nullable=False),

@@ -5,15 +5,15 @@ from bot.handlers.context import Context
 from bot.handlers.reverts import reverted, reverts_in
 from store.states import OutcomeKind
 from workers.control import request_stop
-from workers.outcomes import tasks_of_pull_request
+from workers.outcomes import merge_ref, tasks_of_pull_request
 
 
 def pull_request_closed(context: Context, event: PullRequestClosed) -> str | None:
     """Record the outcome of a PR of ours, or stop the work on it; a merged PR of anybody may revert one of ours."""
-    tasks = tasks_of_pull_request(context.database, context.repository.id, event.number)
+    tasks = tasks_of_pull_request(context.database, context.repository.id, event.number, head_sha=event.head_sha)
     kind = OutcomeKind.MERGED if event.merged else OutcomeKind.CLOSED
     # A PR is merged once; it can be closed, opened and closed again.
-    ref = f"pr:{event.number}" if event.merged else f"pr:{event.number}@{event.at.isoformat()}"
+    ref = merge_ref(event.number) if event.merged else f"pr:{event.number}@{event.at.isoformat()}"
     data = {
         "pr": event.number,
         "by": event.sender.login,

@@ -1,0 +1,156 @@
+"""What becomes of a PR is kept once and counts, in whatever order it is told, even before the PR's number is known."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import permutations
+
+import pytest
+from sqlmodel import select
+
+from store.database import Database
+from store.states import AttemptState, OutcomeKind, TaskState
+from store.tables import Attempt, History, MemoryEntry, Outcome, Task
+from store.types import utc_now
+from tests.support.forge import MemoryForge, make_runtime, pull_request
+from tests.support.rows import add_attempt, add_task, settings
+from workers import leases
+from workers.forge_target import ForgeTarget
+from workers.outcomes import merge_ref, record_outcome, tasks_of_pull_request
+from workers.reports import repository_ref
+from workers.run import Run
+from workers.runtime import Runtime
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+HEAD = "a" * 40
+
+
+@pytest.fixture
+def forge() -> MemoryForge:
+    return MemoryForge()
+
+
+@pytest.fixture
+def runtime(database: Database, forge: MemoryForge) -> Runtime:
+    return make_runtime(database, settings(), forge)
+
+
+def published(runtime: Runtime, **values: object) -> int:
+    """A task whose verified attempt is remembered with the verifier's score, and whose PR 5 is open."""
+    shown = {"state": TaskState.PUBLISHED, "pr_number": 5, "branch": "acrouter/x", "head_sha": HEAD}
+    task_id = add_task(runtime.database, **(shown | values))
+    attempt_id = add_attempt(runtime.database, task_id, state=AttemptState.VERIFIED, score=0.8)
+    with runtime.database.session() as session:
+        session.get_one(Task, task_id).published_attempt_id = attempt_id
+        session.add(
+            MemoryEntry(key=f"attempt:{attempt_id}", task_key=f"task:{task_id}", model="small", score=0.8, cost_usd=0.1)
+        )
+    return task_id
+
+
+def tell(runtime: Runtime, task_id: int, kind: OutcomeKind, ref: str = "pr:5") -> bool:
+    return record_outcome(runtime.database, task_id, kind, ref=ref, at=AT, data={"pr": 5})
+
+
+def row(runtime: Runtime, task_id: int) -> Task:
+    with runtime.database.session() as session:
+        return session.get_one(Task, task_id)
+
+
+def known(runtime: Runtime, task_id: int) -> tuple[float, bool]:
+    with runtime.database.session() as session:
+        entry = session.exec(select(MemoryEntry).where(MemoryEntry.task_key == f"task:{task_id}")).one()
+        return entry.score, entry.final
+
+
+def words(runtime: Runtime, task_id: int) -> Sequence[str]:
+    with runtime.database.session() as session:
+        return session.exec(select(History.message).where(History.task_id == task_id)).all()
+
+
+def test_a_merge_replaces_the_verifiers_score_once(runtime: Runtime) -> None:
+    task_id = published(runtime)
+    assert tell(runtime, task_id, OutcomeKind.MERGED)
+    assert not tell(runtime, task_id, OutcomeKind.MERGED)
+    assert row(runtime, task_id).state is TaskState.MERGED
+    assert known(runtime, task_id) == (1.0, True)
+    assert words(runtime, task_id) == ["PR 5 was merged."]
+
+
+def test_no_order_of_outcomes_changes_what_is_learnt_or_the_state(runtime: Runtime) -> None:
+    story = (OutcomeKind.CHANGES_REQUESTED, OutcomeKind.CI_FAILED, OutcomeKind.MERGED, OutcomeKind.REVERTED)
+    seen = set()
+    for number, order in enumerate(permutations(story)):
+        task_id = published(runtime, target=f"42/issues/{number}", target_number=number)
+        for kind in order:
+            tell(runtime, task_id, kind)
+        seen.add((row(runtime, task_id).state, *known(runtime, task_id)))
+    assert len(seen) == 1
+
+
+def test_a_close_that_is_told_after_the_merge_changes_no_state(runtime: Runtime) -> None:
+    task_id = published(runtime)
+    tell(runtime, task_id, OutcomeKind.MERGED)
+    tell(runtime, task_id, OutcomeKind.CLOSED)
+    assert row(runtime, task_id).state is TaskState.MERGED
+
+
+def test_an_outcome_of_a_pr_whose_number_is_not_written_down_finds_its_task_by_the_commit(runtime: Runtime) -> None:
+    task_id = published(runtime, state=TaskState.PUBLISHING, pr_number=None)
+    assert tasks_of_pull_request(runtime.database, 42, 5) == []
+    [task] = tasks_of_pull_request(runtime.database, 42, 5, head_sha=HEAD)
+    assert task.id == task_id
+    other = published(runtime, target="42/issues/2", pr_number=6)
+    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 5, head_sha=HEAD)] == [task_id]
+    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 6, head_sha="b" * 40)] == [other]
+
+
+def take_up(runtime: Runtime, forge: MemoryForge, task_id: int) -> bool:
+    """A second worker takes the task and looks for what the first one has handed in."""
+    with runtime.database.session() as session:
+        session.get_one(Task, task_id).state = TaskState.QUEUED
+    lease = leases.take(runtime.database, task_id, "second", 60)
+    assert lease is not None
+    assert runtime.forge is not None
+    with lease:
+        return ForgeTarget(runtime.forge, repository_ref(runtime, 42)).adopt(Run(runtime, lease))
+
+
+def test_a_pr_that_a_lost_worker_opened_is_adopted(runtime: Runtime, forge: MemoryForge) -> None:
+    task_id = published(runtime, pr_number=None)
+    forge.pulls["acrouter/x"] = pull_request(5, "acrouter/x", HEAD)
+    assert take_up(runtime, forge, task_id)
+    task = row(runtime, task_id)
+    assert (task.state, task.pr_number) == (TaskState.PUBLISHED, 5)
+
+
+def test_a_pr_that_was_merged_while_nobody_worked_counts_as_merged_once(runtime: Runtime, forge: MemoryForge) -> None:
+    task_id = published(runtime, pr_number=None)
+    forge.pulls["acrouter/x"] = pull_request(5, "acrouter/x", HEAD)
+    forge.merge("acrouter/x")
+    assert take_up(runtime, forge, task_id)
+    assert row(runtime, task_id).state is TaskState.MERGED
+    assert known(runtime, task_id) == (1.0, True)
+    assert not tell(runtime, task_id, OutcomeKind.MERGED, merge_ref(5))
+    assert words(runtime, task_id) == ["PR 5 was merged."]
+
+
+def test_a_pr_that_was_closed_while_nobody_worked_counts_as_closed(runtime: Runtime, forge: MemoryForge) -> None:
+    task_id = published(runtime, pr_number=None)
+    tell(runtime, task_id, OutcomeKind.CLOSED)  # the webhook came while the task had no number yet
+    forge.pulls["acrouter/x"] = pull_request(5, "acrouter/x", HEAD)
+    assert take_up(runtime, forge, task_id)
+    assert row(runtime, task_id).state is TaskState.CLOSED
+
+
+def test_a_task_that_pushed_nothing_has_no_pr_to_adopt(runtime: Runtime, forge: MemoryForge) -> None:
+    task_id = published(runtime, pr_number=None, head_sha="", branch="")
+    assert not take_up(runtime, forge, task_id)
+    assert forge.calls == []
+
+
+def test_an_outcome_without_an_attempt_is_kept_and_teaches_nothing(runtime: Runtime) -> None:
+    task_id = add_task(runtime.database, state=TaskState.PUBLISHED, pr_number=5, updated_at=utc_now())
+    assert tell(runtime, task_id, OutcomeKind.MERGED)
+    with runtime.database.session() as session:
+        assert session.exec(select(Outcome.kind)).all() == [OutcomeKind.MERGED]
+        assert session.exec(select(Attempt.id)).all() == []
