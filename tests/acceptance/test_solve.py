@@ -83,7 +83,7 @@ def test_the_patch_on_stdout_applies_and_nothing_else_is_printed_there(shell: Sh
     assert done.stdout.startswith("diff --git ")
     assert "1 file with uncommitted changes: not part of the task" in " ".join(done.stderr.split())
     assert "scripted-medium" in done.stderr
-    assert "pass with it" in done.stderr
+    assert "passes with it" in done.stderr
     assert "Spent: $" in done.stderr
     assert "README.md" not in done.stdout
     shell.git("apply", "--check", "-", stdin=done.stdout)
