@@ -17,17 +17,6 @@ Json = Any
 # Each token may make 5,000 requests; mirroring a repository's objects takes a few hundred.
 _MIRROR_TOKENS = [f"mirror-{number}" for number in range(20)]
 
-EVENTS = (
-    "issues",
-    "issue_comment",
-    "pull_request",
-    "pull_request_review",
-    "push",
-    "check_suite",
-    "workflow_run",
-)
-"""What the App is subscribed to, as its settings at GitHub show it."""
-
 
 class EmulateError(Exception):
     """The stateful GitHub refused what a story asked of it."""
@@ -66,7 +55,7 @@ class Emulate:
             "name": app_slug,
             "private_key": private_key_pem,
             "permissions": permissions,
-            "events": list(EVENTS),
+            "events": ["*"],
             "webhook_url": hook_url,
             "webhook_secret": "between-emulate-and-the-proxy",
             "installations": [{"installation_id": installation_id, "account": owner, "permissions": permissions}],
