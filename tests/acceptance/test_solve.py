@@ -131,6 +131,13 @@ def test_wrong_input_gets_one_clear_sentence(shell: Shell) -> None:
     expected = {
         ("--repo", "."): f"{shell.folder} is not a git repository; name the folder that holds `.git`.",
         ("--repo", "new"): f"{shell.folder / 'new'} has no commit yet. Commit something first.",
+        (
+            "--repo",
+            "nowhere",
+        ): f"{shell.folder / 'nowhere'} is not a git repository; name the folder that holds `.git`.",
+        ("--task", "nowhere.md"): (
+            "--task: nowhere.md is no file. Give the path of a text file, or - for standard input."
+        ),
         ("--task", "empty.md"): "--task: empty.md is empty. Write what should be done; the first line is the title.",
         ("--model", "scripted-larg"): (
             "unknown model 'scripted-larg'. Did you mean 'scripted-large'? "
