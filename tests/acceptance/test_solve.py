@@ -14,7 +14,7 @@ from bot.demo.bugs import find_bug
 from bot.demo.scripted.models import SKILLED, write_models_file
 from tests.support.bugs import SCRIPTED_KEY, MakeBug
 from tests.support.held_models import HeldModels
-from tests.support.installation import ROOT
+from tests.support.installation import ROOT, containers_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -47,6 +47,9 @@ class Shell:
             timeout=200,
             check=False,
         )
+
+    def containers(self) -> list[str]:
+        return containers_of(f"sqlite:///{self.folder / '.acrouter' / 'acrouter.sqlite3'}")
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "bot", "solve", *arguments]
@@ -173,11 +176,13 @@ def test_a_command_that_was_interrupted_leaves_no_container_and_does_not_block_t
             shell.command(*arguments), cwd=shell.folder, env=shell.environment, stderr=subprocess.PIPE
         ) as process:
             hold.wait_until_reached()
+            assert shell.containers()
             process.send_signal(signal.SIGINT)
             hold.release()
             _, said = process.communicate(timeout=60)
         assert process.returncode not in (0, -signal.SIGINT), said
     assert b"Traceback" not in said
+    assert shell.containers() == []
     again = shell.solve("--model", "scripted-medium")
     assert again.returncode == 0, again.stderr
 
