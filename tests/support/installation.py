@@ -48,7 +48,7 @@ class Installation:
     def webhook_url(self) -> str:
         return f"{self.url}/webhooks/github"
 
-    def start_web(self) -> None:
+    def start_web(self, timeout_s: float = 60) -> None:
         self._start("web", "up", "--host", "127.0.0.1", "--port", str(self.port))
 
         def answers() -> bool:
@@ -58,7 +58,7 @@ class Installation:
             except httpx.TransportError:
                 return False
 
-        wait_until(answers, 60, "acrouter's web part")
+        wait_until(answers, timeout_s, "acrouter's web part")
 
     def start_worker(self, name: str = "worker") -> None:
         self._start(name, "worker")
