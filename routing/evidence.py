@@ -1,7 +1,6 @@
 """Evidence by key: the same key replaces, whatever the order of arrival."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from routing.errors import RoutingError
@@ -49,13 +48,6 @@ def validate(evidence: Evidence) -> None:
         raise RoutingError(f"evidence '{evidence.key}': 'at' has no time zone. Use an aware datetime.")
 
 
-def bare(evidence: Evidence) -> Evidence:
-    """Return the evidence without what takes room: its text and its vector."""
-    if not evidence.text and evidence.embedding is None:
-        return evidence
-    return replace(evidence, text="", embedding=None)
-
-
 class EvidenceBook:
     """The evidence that stands, one for each key, without its text and vector."""
 
@@ -71,7 +63,7 @@ class EvidenceBook:
         old = self._standing.get(evidence.key)
         if old is not None and precedence(old) >= precedence(evidence):
             return False, None
-        self._standing[evidence.key] = bare(evidence)
+        self._standing[evidence.key] = evidence.bare
         return True, old
 
     def get(self, key: str) -> Evidence:

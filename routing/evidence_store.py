@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any, Protocol, cast
 
 import numpy as np
+import sqlalchemy
 import structlog
-from sqlalchemy import ColumnElement, CursorResult, and_, case, delete, literal, or_, update
+from sqlalchemy import ColumnElement, CursorResult, Row, and_, case, delete, literal, or_, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
 from routing.encoders import embedding_text
@@ -28,6 +28,9 @@ OVERLAP_US = 10 * 60 * 1_000_000
 """Ten minutes: longer than any transaction here, and than clocks of machines in one installation differ."""
 _PAGE = 1000
 _FLOAT = np.dtype("<f4")
+# Plain rows: objects of the ORM would cost more than all else that catching up does. The text would be most of what is
+# read.
+_READ = tuple(column for column in MemoryEntry.__table__.columns if column.name != "text")  # type: ignore[attr-defined]
 _log = structlog.get_logger(__name__)
 
 
@@ -156,25 +159,23 @@ class EvidenceFeed:
         self._applied = {key: revision for key, revision in self._applied.items() if revision > horizon}
         return count
 
-    def _apply(self, router: _Learner, row: MemoryEntry) -> None:
+    def _apply(self, router: _Learner, row: Row[Any]) -> None:
         try:
             router.observe(_evidence(row))
         except (RoutingError, ValueError) as error:
             # One damaged row must not keep a process from everything that comes after it.
             _log.error("memory_entry_skipped", key=row.key, error=str(error))
 
-    def _page(self, after: tuple[int, int]) -> list[MemoryEntry]:
+    def _page(self, after: tuple[int, int]) -> list[Row[Any]]:
         revision, row_id = col(MemoryEntry.revision), col(MemoryEntry.id)
         query = (
-            select(MemoryEntry)
+            sqlalchemy.select(*_READ)
             .where(or_(revision > after[0], and_(revision == after[0], row_id > after[1])))
             .order_by(revision, row_id)
             .limit(_PAGE)
-            # The texts would be most of what is read.
-            .options(defer(cast("QueryableAttribute[str]", MemoryEntry.text)))
         )
         with self._database.session() as session:
-            return list(session.exec(query))
+            return list(session.execute(query))
 
 
 def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
@@ -224,7 +225,7 @@ def _packed(vector: Vector) -> bytes:
     return np.ascontiguousarray(vector, dtype=_FLOAT).tobytes()
 
 
-def _evidence(row: MemoryEntry) -> Evidence:
+def _evidence(row: Row[Any]) -> Evidence:
     """Return a row as evidence. Its text stays behind: a router that has the vector needs no words."""
     embedding = None
     if row.embedding:

@@ -7,7 +7,7 @@ import faiss
 import numpy as np
 
 from routing.errors import EncoderError
-from routing.evidence import bare, precedence, validate
+from routing.evidence import precedence, validate
 from routing.types import Encoder, Evidence, Neighbour, Vector
 
 CAPACITY = 20_000
@@ -53,7 +53,7 @@ class VectorMemory:
         """
         validate(evidence)
         vector = self._comparable(evidence)
-        stripped = bare(evidence)
+        stripped = evidence.bare
         entry = self._entries.get(evidence.key)
         if entry is None:
             entry = self._entries[evidence.key] = _Entry(stripped, None)

@@ -16,7 +16,7 @@ from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft
 from routing.escalation import Option, plan
-from routing.evidence import bare, validate
+from routing.evidence import validate
 from routing.failures import FailureCorrelation
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
@@ -201,7 +201,7 @@ class Router:
             evicted = self._memory.put(evidence)
             for voter in self._voters.values():
                 voter.learn(evidence)
-            numbers = bare(evidence)
+            numbers = evidence.bare
             self._failures.learn(numbers)
             self._costs.put(numbers)
             for key in evicted:

@@ -75,13 +75,16 @@ class Tallies:
         return {group: (s.attempts, s.weight, s.score, s.cost) for group, s in self._sums.items() if s.attempts}
 
     def _add(self, evidence: Evidence, sign: int) -> None:
-        amount = weight(evidence)
+        counts = weight(evidence)
+        amount = sign * round(counts * _UNIT)
+        score = sign * round(counts * evidence.score * _UNIT)
+        cost = sign * round(evidence.cost_usd * _UNIT)
         for group in (evidence.model, (str(evidence.dimension), evidence.model)):
             sums = self._sums[group]
             sums.attempts += sign
-            sums.weight += sign * round(amount * _UNIT)
-            sums.score += sign * round(amount * evidence.score * _UNIT)
-            sums.cost += sign * round(evidence.cost_usd * _UNIT)
+            sums.weight += amount
+            sums.score += score
+            sums.cost += cost
 
     def _tally(self, group: Hashable) -> Tally:
         sums = self._sums.get(group)

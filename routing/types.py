@@ -1,9 +1,10 @@
 """The words of the router as frozen dataclasses, and the Protocols at its seams."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -152,6 +153,13 @@ class Evidence:
     link: str = ""
     embedding: Vector | None = None
     encoder: str = ""
+
+    @cached_property
+    def bare(self) -> "Evidence":
+        """The same without what takes room, its text and its vector. All who keep it share one."""
+        if not self.text and self.embedding is None:
+            return self
+        return replace(self, text="", embedding=None)
 
 
 class Encoder(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox import verdict
+from sandbox.ahead import Opener
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
@@ -19,7 +20,7 @@ from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
 from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
-from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
+from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
 
 _EXAMPLE_S = 20.0
 _PARSE_S = 30.0
@@ -76,7 +77,7 @@ class VerifyRequest:
     test_timeout_s: float = 600.0
 
 
-def verify(request: VerifyRequest, backend: Backend, trees: Trees) -> VerificationResult:
+def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> VerificationResult:
     """Return what running the tests says about a patch.
 
     A patch's tests are run on the old source as well, its source is run against the tests as they were, and results
@@ -95,25 +96,25 @@ def verify(request: VerifyRequest, backend: Backend, trees: Trees) -> Verificati
     except PatchError as error:
         return verdict.rejected([f"The patch does not apply: {error}"])
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
-        runs = _Runs(request, backend, trees, Path(folder))
+        runs = _Runs(request, sandboxes, trees, Path(folder))
         facts = _collect(request, report, tree, runs)
     return verdict.judge(facts)
 
 
-def run_baseline(request: VerifyRequest, backend: Backend, trees: Trees) -> TestReport | None:
+def run_baseline(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> TestReport | None:
     """Return the tests' results without the patch, for `VerifyRequest.before` of later attempts."""
     if request.test_command is None:
         return None
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
-        return _Runs(request, backend, trees, Path(folder)).tests(request.base_sha, request.test_command)
+        return _Runs(request, sandboxes, trees, Path(folder)).tests(request.base_sha, request.test_command)
 
 
 class _Runs:
     """Runs things in fresh sandboxes over trees of one request."""
 
-    def __init__(self, request: VerifyRequest, backend: Backend, trees: Trees, folder: Path) -> None:
+    def __init__(self, request: VerifyRequest, sandboxes: Opener, trees: Trees, folder: Path) -> None:
         self._request = request
-        self._backend = backend
+        self._sandboxes = sandboxes
         self._trees = trees
         self._folder = folder
         self._numbers = count()
@@ -126,7 +127,7 @@ class _Runs:
             self._trees.archive(tree, path)
             self._archives[tree] = path
         spec = SandboxSpec(self._request.image, self._request.labels, self._request.limits)
-        sandbox = self._backend.open(spec)
+        sandbox = self._sandboxes.open(spec)
         try:
             sandbox.put_tree(self._archives[tree])
             yield sandbox

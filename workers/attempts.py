@@ -14,16 +14,13 @@ from sandbox.types import (
     AgentLimits,
     AgentRun,
     AgentTask,
-    Limits,
     ModelEndpoint,
-    SandboxSpec,
     TestReport,
     VerificationResult,
 )
 from sandbox.verify import VerifyRequest, verify
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
-from store.settings import Settings
 from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision, Verification
 from store.types import utc_now
@@ -91,34 +88,20 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         VerifyRequest(
             base_sha=work.source.base_sha,
             patch=attempt.patch,
-            image=work.image,
+            image=work.sandbox.image,
             test_command=work.test_command,
             task_text=work.source.text,
             rules=work.rules,
-            limits=sandbox_limits(settings),
-            labels=labels(run),
+            limits=work.sandbox.limits,
+            labels=work.sandbox.labels,
             test_timeout_s=settings.test_timeout_s,
             before=before,
         ),
-        run.runtime.backend,
+        work.sandboxes,
         work.source.mirror,
     )
     _judge(run, attempt, result)
     return Attempted(attempt, result)
-
-
-def sandbox_limits(settings: Settings) -> Limits:
-    return Limits(
-        memory_mb=settings.sandbox_memory_mb,
-        cpus=settings.sandbox_cpus,
-        pids=settings.sandbox_pids,
-        disk_mb=settings.sandbox_disk_mb,
-    )
-
-
-def labels(run: Run) -> dict[str, str]:
-    """Return the labels by which a sandbox of this task is found again."""
-    return {"task": str(run.task_id), "owner": run.runtime.name}
 
 
 def _begin(run: Run, decision: RoutingDecision) -> Attempt:
@@ -155,7 +138,7 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
         model = endpoint(run, attempt.model)
     except ConfigurationError as error:  # its key is missing: another model may have one
         return _unworkable(error, "ModelError")
-    sandbox = run.runtime.backend.open(SandboxSpec(work.image, labels(run), sandbox_limits(settings)))
+    sandbox = work.sandboxes.open(work.sandbox)
     try:
         sandbox.put_tree(work.archive)
         return run_agent(

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from routing import Dimension, RoutingTask
 from routing.dimension import classify, detect_language
+from sandbox.ahead import SandboxesAhead
 from sandbox.patch import BLOCKED, PatchRules
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
-from sandbox.types import TestCommand
+from sandbox.types import Limits, SandboxSpec, TestCommand
+from store.settings import Settings
 from store.states import TaskState
 from workers.run import Run
 from workers.targets import Source, Target
@@ -26,7 +28,9 @@ class Work:
     routing_task: RoutingTask
     archive: Path
     """The tree at the pinned commit, as a tar; gone when the context ends."""
-    image: str
+    sandbox: SandboxSpec
+    """Of every sandbox of this task."""
+    sandboxes: SandboxesAhead
     test_command: TestCommand | None
     rules: PatchRules
     hint: str
@@ -41,7 +45,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         archive = Path(folder) / "tree.tar"
         source.mirror.archive(source.base_sha, archive)
         run.check()
-        image = _image(run, source, archive)
+        spec = SandboxSpec(_image(run, source, archive), labels(run), sandbox_limits(run.runtime.settings))
         task = run.task()
         dimension = (
             Dimension(task.dimension)
@@ -50,23 +54,39 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         )
         language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
-        yield Work(
-            source=source,
-            routing_task=RoutingTask(
-                key=f"task:{run.task_id}",
-                text=f"{source.title}\n\n{source.text}",
-                dimension=dimension,
-                repository=source.repository,
-                language=language,
-                title=source.title,
-                link=source.link,
-            ),
-            archive=archive,
-            image=image,
-            test_command=discover(archive, source.config.test or None),
-            rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
-            hint=task.hint,
-        )
+        with SandboxesAhead(run.runtime.backend, spec) as sandboxes:
+            yield Work(
+                source=source,
+                routing_task=RoutingTask(
+                    key=f"task:{run.task_id}",
+                    text=f"{source.title}\n\n{source.text}",
+                    dimension=dimension,
+                    repository=source.repository,
+                    language=language,
+                    title=source.title,
+                    link=source.link,
+                ),
+                archive=archive,
+                sandbox=spec,
+                sandboxes=sandboxes,
+                test_command=discover(archive, source.config.test or None),
+                rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
+                hint=task.hint,
+            )
+
+
+def sandbox_limits(settings: Settings) -> Limits:
+    return Limits(
+        memory_mb=settings.sandbox_memory_mb,
+        cpus=settings.sandbox_cpus,
+        pids=settings.sandbox_pids,
+        disk_mb=settings.sandbox_disk_mb,
+    )
+
+
+def labels(run: Run) -> dict[str, str]:
+    """Return the labels by which a sandbox of this task is found again."""
+    return {"task": str(run.task_id), "owner": run.runtime.name}
 
 
 def _image(run: Run, source: Source, archive: Path) -> str:
@@ -81,7 +101,7 @@ def _image(run: Run, source: Source, archive: Path) -> str:
         archive,
         plan,
         timeout_s=run.runtime.settings.setup_timeout_s,
-        labels={"task": str(run.task_id), "owner": run.runtime.name},
+        labels=labels(run),
     )
 
 

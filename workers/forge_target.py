@@ -35,11 +35,12 @@ class ForgeTarget:
         config = self._config()
         title, text, base_ref, base_sha, link = self._words(task)
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
-        mirror.fetch(
-            self.forge.git_remote(self.repository, write=False),
-            refs_to_fetch(base_ref, base_sha),
-            timeout_s=run.runtime.settings.setup_timeout_s,
-        )
+        if not mirror.has(base_sha):
+            mirror.fetch(
+                self.forge.git_remote(self.repository, write=False),
+                refs_to_fetch(base_ref, base_sha),
+                timeout_s=run.runtime.settings.setup_timeout_s,
+            )
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
         title, text = scrub(title.replace("\x00", "")), scrub(text.replace("\x00", ""))

@@ -61,6 +61,7 @@ def pipeline(run: Run, target: Target) -> None:
             attempted = attempts.make_attempt(run, work, decision, _baseline(made))
             remember(run, work, attempted)
             made = [*made, attempted]
+        work.sandboxes.enough()
         best = choose_best(made)
         if best is None:
             run.advance(TaskState.NO_FIX, why_nothing(made))

@@ -18,6 +18,8 @@ class AttemptView:
     verification: Verification | None
     scripted: bool
     """The model plays a script; it is labelled so wherever it shows."""
+    decision: Decision | None = None
+    """Why this model, at this point of the task."""
 
     @property
     def ending(self) -> str:
@@ -68,16 +70,20 @@ def task_view(database: Database, task_id: int, settings: Settings, pool: ModelP
             .where(Attempt.task_id == task_id)
             .order_by(col(Attempt.number))
         ).all()
-        decision = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).first()
+        decisions = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).all()
         history = session.exec(select(History).where(History.task_id == task_id).order_by(col(History.id))).all()
         spent = budgets.spent_micros(session, task_id=task_id)
+    by_id = {decision.id: decision for decision in decisions}
     scripted = {spec.name for spec in pool.models if spec.scripted}
     name = repository.full_name if repository else ""
     return TaskView(
         task=task,
         repository=name,
-        decision=decision,
-        attempts=tuple(AttemptView(attempt, verification, attempt.model in scripted) for attempt, verification in rows),
+        decision=decisions[0] if decisions else None,
+        attempts=tuple(
+            AttemptView(attempt, verification, attempt.model in scripted, by_id.get(attempt.decision_id))
+            for attempt, verification in rows
+        ),
         history=tuple(history),
         spent_usd=budgets.to_usd(spent),
         web_url=f"{settings.github_web_url.rstrip('/')}/{name}" if name else "",

@@ -5,9 +5,9 @@ import secrets
 import shutil
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvicorn
@@ -23,7 +23,7 @@ from bot.demo.paid import write_paid_models_file
 from bot.demo.scripted import ScriptedEndpoint, write_models_file
 from bot.github.forge import GitHubForge
 from bot.web import create_app
-from sandbox.types import Progress
+from sandbox.types import Backend, Progress
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
 from workers.queues import LocalQueue
@@ -38,7 +38,12 @@ class Stage:
 
     github: Story
     runtime: Runtime
-    scripted: bool
+    endpoint: ScriptedEndpoint | None
+    """The scripted models; None where a paid one works."""
+
+    @property
+    def scripted(self) -> bool:
+        return self.endpoint is not None
 
 
 @contextmanager
@@ -62,9 +67,16 @@ def only_demo(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def set_stage(
-    folder: Path, repositories: Sequence[BugRepository], *, paid_model: str, progress: Progress
+    folder: Path,
+    repositories: Sequence[BugRepository],
+    *,
+    paid_model: str,
+    progress: Progress,
+    watch: Callable[[Backend], Backend] = lambda backend: backend,
 ) -> Iterator[Stage]:
     """Start everything with an empty memory, and stop it again at the end.
+
+    `watch` may put something between acrouter and its sandboxes, to see what is asked of them.
 
     Raises:
         SandboxUnavailable, ImageError: there is no sandbox here; the message says what to install.
@@ -75,6 +87,7 @@ def set_stage(
     state.mkdir(parents=True)
     with ExitStack() as stack:
         models_file = state / "models.yaml"
+        endpoint = None
         if paid_model:
             write_paid_models_file(models_file, paid_model)
         else:
@@ -88,16 +101,23 @@ def set_stage(
         stack.callback(hub.stop)
         settings = _settings(folder, state, hub.base_url, secret, private_key)
         configure_logging(settings)
-        yield Stage(hub, _start_acrouter(stack, settings, listener, progress), scripted=not paid_model)
+        yield Stage(hub, _start_acrouter(stack, settings, listener, progress, watch), endpoint)
 
 
-def _start_acrouter(stack: ExitStack, settings: Settings, listener: socket.socket, progress: Progress) -> Runtime:
+def _start_acrouter(
+    stack: ExitStack,
+    settings: Settings,
+    listener: socket.socket,
+    progress: Progress,
+    watch: Callable[[Backend], Backend],
+) -> Runtime:
     """Start what `acrouter up` starts, in threads; `stack` stops it."""
     database = open_database(settings)
     stack.callback(database.dispose)
     queue = LocalQueue(settings.concurrency)
     stack.callback(queue.close)
     runtime = make_runtime(settings, database, queue, GitHubForge(settings))
+    runtime = replace(runtime, backend=watch(runtime.backend))
     stack.callback(runtime.stopping.set)
     runtime.backend.ensure_base(progress=progress)
     jobs = make_jobs(runtime)

@@ -73,7 +73,8 @@ class LocalHub:
             timeout_graceful_shutdown=3,
         )
         self._server = uvicorn.Server(config)
-        self._socket = socket.socket()
+        # Named by its protocol: asyncio sends small answers at once on such sockets alone.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         # A port that was ours a moment ago is free again at once.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._thread = threading.Thread(

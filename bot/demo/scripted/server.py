@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -32,6 +32,11 @@ class Call:
     bug: str
     """The catalogue's name, or empty where the prompt is about none of them."""
     step: int
+    command: str = field(default="", compare=False)
+    """What the agent is to run; empty where the answer asks for nothing."""
+    began: float = field(default=0.0, compare=False)
+    """Seconds since the epoch, like `ended`."""
+    ended: float = field(default=0.0, compare=False)
 
 
 class RequestError(Exception):
@@ -91,6 +96,7 @@ class ScriptedEndpoint:
         Raises:
             RequestError: an unknown model, a request that cannot be read, or a model that is scripted to be dead.
         """
+        began = time.time()
         model = _MODELS.get(str(request.get("model")))
         if model is None:
             raise RequestError(HTTPStatus.NOT_FOUND, f"there is no scripted model named {request.get('model')!r}")
@@ -104,8 +110,11 @@ class ScriptedEndpoint:
         time.sleep(self.latency_s)
         number = sum(message.get("role") == "assistant" for message in messages)
         repository = recognise(messages, self._repositories)
-        self.calls.append(Call(model.name, repository.bug.name if repository else "", number))
-        return _completion(model, messages, _step(model, repository, number), number)
+        step = _step(model, repository, number)
+        answer = _completion(model, messages, step, number)
+        bug = repository.bug.name if repository else ""
+        self.calls.append(Call(model.name, bug, number, step.command, began, time.time()))
+        return answer
 
 
 def _step(model: ScriptedModel, repository: BugRepository | None, number: int) -> Step:
@@ -153,6 +162,7 @@ def _tokens(message: Mapping[str, Any]) -> int:
 def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes: the second would wait for an acknowledgement
         server_version = "acrouter-scripted-models"
         sys_version = ""
 

@@ -63,7 +63,7 @@ def outcome(runs: Sequence[str]) -> Mapping[str, object]:
     backend = ScriptedBackend(runs)
     command = TestCommand("python3 -m pytest", "pytest", "test")
     request = VerifyRequest("base", change("src/a.py"), "image", {"task": "1"}, command)
-    result = verify(request, backend, NoTrees())  # type: ignore[arg-type]
+    result = verify(request, backend, NoTrees())
     assert not backend.runs, "a run was not asked for"
     assert backend.open_sandboxes == 0
     return {
