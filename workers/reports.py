@@ -88,6 +88,8 @@ def try_report(runtime: Runtime, task_id: int) -> None:
         report(runtime, task_id)
     except ForgeError as error:
         _log.warning("report.failed", task_id=task_id, error=str(error))
+    except Exception:  # noqa: BLE001  (one task's words must not keep the others from theirs)
+        _log.exception("report.crashed", task_id=task_id)
 
 
 def _report_check(forge: Forge, repository: RepositoryRef, view: TaskView) -> int | None:
