@@ -145,7 +145,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
     pool = load_pool(settings.models_file)
     for name in pool.names:
         spec = pool.get(name)
-        price = f"${spec.input_usd_per_mtok:g} in, ${spec.output_usd_per_mtok:g} out per million tokens"
+        price = f"${spec.input_usd_per_mtok:.2f} in, ${spec.output_usd_per_mtok:.2f} out per million tokens"
         try:
             resolve_key(spec)
         except ConfigurationError as error:

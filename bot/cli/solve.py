@@ -24,8 +24,8 @@ _MAX_TASK_BYTES = 1_000_000
 
 
 def solve(
-    repo: Path = typer.Option(Path(), exists=True, file_okay=False, help="The local Git repository."),
-    task: Path = typer.Option(..., exists=True, dir_okay=False, allow_dash=True, help="The task, as text. - is stdin."),
+    repo: Path = typer.Option(Path(), help="The local Git repository."),
+    task: Path = typer.Option(..., help="The task, as text. - is stdin."),
     model: str = typer.Option("", help="Use this model of the pool and no other."),
     branch: str = typer.Option("", help="Put the patch on a new branch of the repository instead of stdout."),
     budget: float = typer.Option(0.0, min=0.0, help="USD to spend at most. Default: ACROUTER_TASK_BUDGET_USD."),
@@ -107,6 +107,8 @@ def _read_task(path: Path) -> tuple[str, str]:
     """The first line is the title, as in a commit message or a Markdown heading."""
     import sys
 
+    if str(path) != "-" and not path.is_file():
+        raise ConfigurationError(f"--task: {path} is no file. Give the path of a text file, or - for standard input.")
     raw = sys.stdin.buffer.read(_MAX_TASK_BYTES + 1) if str(path) == "-" else path.read_bytes()
     if len(raw) > _MAX_TASK_BYTES:
         raise ConfigurationError(f"--task: {path} is larger than {_MAX_TASK_BYTES} bytes.")

@@ -64,9 +64,11 @@ def test_everything_that_is_wrong_is_told_at_once_with_what_to_do(installation: 
         "cannot read nowhere.pem",
     ):
         assert told in said, said
-    for row in said.splitlines():
-        if "wrong" in row:
-            assert row.split("│")[-2].strip(), f"no advice in: {row}"
+    rows = [[cell.strip() for cell in row.split("│")] for row in said.splitlines()]
+    wrong = [cells for cells in rows if cells[1:2] == ["wrong"]]
+    assert len(wrong) == 4, said
+    for cells in wrong:
+        assert cells[-2], f"no advice in {cells}"
 
 
 def test_a_key_that_github_refuses_is_told(installation: Installation) -> None:

@@ -13,7 +13,7 @@ from tests.support.github.server import GitHubServer
 from tests.support.held_models import HeldModels
 from tests.support.installation import Installation
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.node, pytest.mark.timeout(400)]
 
 BUG = "xmltodict-none-attribute"
 
@@ -38,7 +38,7 @@ def installation(
     folder = tmp_path_factory.mktemp("embedded") / "acrouter"
     with installed(folder, github, endpoint, ("scripted-medium",), {"ACROUTER_SANDBOX": "bubblewrap"}) as made:
         assert made.database.is_sqlite
-        made.start_web()
+        made.start_web(timeout_s=240)  # the first start makes the sandbox's base
         yield made
 
 

@@ -14,7 +14,7 @@ from bot.demo.bugs import find_bug
 from bot.demo.scripted.models import SKILLED, write_models_file
 from tests.support.bugs import SCRIPTED_KEY, MakeBug
 from tests.support.held_models import HeldModels
-from tests.support.installation import ROOT
+from tests.support.installation import ROOT, containers_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -47,6 +47,9 @@ class Shell:
             timeout=200,
             check=False,
         )
+
+    def containers(self) -> list[str]:
+        return containers_of(f"sqlite:///{self.folder / '.acrouter' / 'acrouter.sqlite3'}")
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "bot", "solve", *arguments]
@@ -83,7 +86,7 @@ def test_the_patch_on_stdout_applies_and_nothing_else_is_printed_there(shell: Sh
     assert done.stdout.startswith("diff --git ")
     assert "1 file with uncommitted changes: not part of the task" in " ".join(done.stderr.split())
     assert "scripted-medium" in done.stderr
-    assert "pass with it" in done.stderr
+    assert "passes with it" in done.stderr
     assert "Spent: $" in done.stderr
     assert "README.md" not in done.stdout
     shell.git("apply", "--check", "-", stdin=done.stdout)
@@ -131,6 +134,13 @@ def test_wrong_input_gets_one_clear_sentence(shell: Shell) -> None:
     expected = {
         ("--repo", "."): f"{shell.folder} is not a git repository; name the folder that holds `.git`.",
         ("--repo", "new"): f"{shell.folder / 'new'} has no commit yet. Commit something first.",
+        (
+            "--repo",
+            "nowhere",
+        ): f"{shell.folder / 'nowhere'} is not a git repository; name the folder that holds `.git`.",
+        ("--task", "nowhere.md"): (
+            "--task: nowhere.md is no file. Give the path of a text file, or - for standard input."
+        ),
         ("--task", "empty.md"): "--task: empty.md is empty. Write what should be done; the first line is the title.",
         ("--model", "scripted-larg"): (
             "unknown model 'scripted-larg'. Did you mean 'scripted-large'? "
@@ -166,11 +176,13 @@ def test_a_command_that_was_interrupted_leaves_no_container_and_does_not_block_t
             shell.command(*arguments), cwd=shell.folder, env=shell.environment, stderr=subprocess.PIPE
         ) as process:
             hold.wait_until_reached()
+            assert shell.containers()
             process.send_signal(signal.SIGINT)
             hold.release()
             _, said = process.communicate(timeout=60)
         assert process.returncode not in (0, -signal.SIGINT), said
     assert b"Traceback" not in said
+    assert shell.containers() == []
     again = shell.solve("--model", "scripted-medium")
     assert again.returncode == 0, again.stderr
 

@@ -23,6 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
 
 
+def containers_of(database_url: str) -> list[str]:
+    """Return the ids of the containers of the installation with this database, ended ones too."""
+    instance = hashlib.sha256(database_url.encode()).hexdigest()[:12]
+    found = docker.from_env().api.containers(all=True, filters={"label": f"acrouter.instance={instance}"})
+    return [str(container["Id"]) for container in found]
+
+
 @dataclass
 class Installation:
     """Starts, kills and questions the processes of one installation."""
@@ -41,7 +48,7 @@ class Installation:
     def webhook_url(self) -> str:
         return f"{self.url}/webhooks/github"
 
-    def start_web(self) -> None:
+    def start_web(self, timeout_s: float = 60) -> None:
         self._start("web", "up", "--host", "127.0.0.1", "--port", str(self.port))
 
         def answers() -> bool:
@@ -51,7 +58,7 @@ class Installation:
             except httpx.TransportError:
                 return False
 
-        wait_until(answers, 60, "acrouter's web part")
+        wait_until(answers, timeout_s, "acrouter's web part")
 
     def start_worker(self, name: str = "worker") -> None:
         self._start(name, "worker")
@@ -162,9 +169,7 @@ class Installation:
 
     def containers(self) -> list[str]:
         """Return the ids of the installation's containers, ended ones too."""
-        instance = hashlib.sha256(self.environment["DATABASE_URL"].encode()).hexdigest()[:12]
-        found = docker.from_env().api.containers(all=True, filters={"label": f"acrouter.instance={instance}"})
-        return [str(container["Id"]) for container in found]
+        return containers_of(self.environment["DATABASE_URL"])
 
     def assert_the_ledger_adds_up(self) -> None:
         """Every reservation is closed exactly once, and what was spent is what the attempts cost."""

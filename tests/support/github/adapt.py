@@ -39,6 +39,10 @@ def permission(answer: Json, hosted: Hosted, login: str) -> Json:
     return {**answer, "permission": word, "role_name": "write" if told == "push" else told}
 
 
+_EVENTS = ("issues", "issue_comment", "pull_request", "pull_request_review", "push", "check_suite", "workflow_run")
+"""What the App is subscribed to. The stateful GitHub is asked for everything, and says so; GitHub names each."""
+
+
 def _fill(value: dict[str, Json]) -> None:
     """Add fields that GitHub has by now and the stateful GitHub has not."""
     if "full_name" in value and "clone_url" in value:
@@ -46,6 +50,8 @@ def _fill(value: dict[str, Json]) -> None:
         value.setdefault("web_commit_signoff_required", False)
     elif "merged_at" in value:
         value.setdefault("active_lock_reason", None)
+    elif value.get("events") == ["*"]:
+        value["events"] = list(_EVENTS)
     elif "login" in value and "public_repos" not in value and value.get("name", "") is None:
         del value["name"]
 
