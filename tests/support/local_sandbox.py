@@ -1,6 +1,7 @@
 """A sandbox that isolates nothing: a folder and plain processes, for unit tests with commands of their own only."""
 
 import subprocess
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -55,5 +56,9 @@ class LocalSandbox:
         self.closed = True
 
     def _localised(self, text: str) -> str:
-        # The workspace last: pytest's own folders are below /tmp.
-        return text.replace("/tmp/", "\0/").replace(WORKSPACE, str(self.workspace)).replace("\0", str(self.tmp))
+        # Python's own home may be below /tmp as well, and so are pytest's folders, which the workspace is one of.
+        for place, mark in ((sys.prefix, "\1"), ("/tmp/", "\0/")):
+            text = text.replace(place, mark)
+        for mark, place in ((WORKSPACE, str(self.workspace)), ("\0", str(self.tmp)), ("\1", sys.prefix)):
+            text = text.replace(mark, place)
+        return text

@@ -138,4 +138,4 @@ def test_an_early_end_leaves_no_attempt_running(runtime: Runtime, repository: Pa
     assert task.state is TaskState.FAILED
     assert "No sandbox of base is started" in task.reason
     with runtime.database.session() as session:
-        assert session.exec(select(Attempt.state)).all() == [AttemptState.LOST]
+        assert session.exec(select(Attempt.state)).all() == [AttemptState.FAILED]
