@@ -16,7 +16,7 @@ from tests.support.github.faults import Hold
 from tests.support.github.server import GitHubServer
 from tests.support.installation import Installation
 
-pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(600)]
 
 BUG = "xmltodict-none-attribute"
 CONFIG = "exploration: off\nmodels: {allow: [scripted-small]}\n"

@@ -13,7 +13,7 @@ from tests.support.github.server import GitHubServer
 from tests.support.held_models import HeldModels
 from tests.support.installation import Installation
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.node, pytest.mark.timeout(600)]
 
 BUG = "xmltodict-none-attribute"
 

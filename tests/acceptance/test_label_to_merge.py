@@ -7,7 +7,7 @@ from tests.acceptance.conftest import Host, issue_of
 from tests.support.github.server import GitHubServer
 from tests.support.installation import Installation
 
-pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(600)]
 
 FIRST, SECOND = "boltons-atomicsaver-pathlib", "boltons-find-files-pathlib"
 CONFIG = "exploration: off\ntest: python -m pytest -q tests/test_fileutils.py\n"
@@ -83,7 +83,7 @@ def test_a_stranger_starts_nothing_and_an_edited_comment_neither(
     github.comment(number, "/route fix", by="stranger")
     github.edit_comment(comment, "/route fix", by="maintainer")
     github.comment(number, "/route help", by="maintainer")
-    installation.wait_for(lambda: len(github.comments(number)) == 3, "the answer to /route help")
+    installation.wait_for(lambda: len(github.comments(number)) == 4, "the answer to /route help")
     assert installation.tasks() == []
     assert "/route fix" in github.comments(number)[-1]["body"]
 

@@ -8,7 +8,7 @@ from tests.acceptance.conftest import CONFIG, Host, issue_of
 from tests.support.github.server import GitHubServer
 from tests.support.installation import Installation
 
-pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(600)]
 
 BUG = "sqlparse-optimizer-hints"
 

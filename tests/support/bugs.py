@@ -19,6 +19,16 @@ from bot.demo.scripted import ScriptedEndpoint
 DOWNLOADS = Path(__file__).resolve().parents[2] / ".cache" / "sdists"
 SCRIPTED_KEY = "scripted-test-key"
 
+JUDGED = (
+    "boltons-singularize-double-s",
+    "cachetools-shallow-copy",
+    "sqlparse-begin-transaction",
+    "sqlparse-optimizer-hints",
+    "tomlkit-out-of-order-tables",
+    "xmltodict-none-attribute",
+)
+"""Six bugs of five projects whose patches the verifier judges in real containers, by the projects' own tests."""
+
 MakeBug = Callable[[str], BugRepository]
 
 
@@ -107,6 +117,7 @@ def bug_ids() -> list[str]:
 
 __all__ = [
     "DOWNLOADS",
+    "JUDGED",
     "SCRIPTED_KEY",
     "Bug",
     "MakeBug",

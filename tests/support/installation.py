@@ -20,7 +20,7 @@ from store.tables import Attempt, Decision, History, Ledger, MemoryEntry, Outcom
 from tests.support.services import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 120.0
+WAIT_S = 300.0
 
 
 def containers_of(database_url: str) -> list[str]:

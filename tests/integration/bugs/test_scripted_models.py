@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bot.demo.bugs import load_catalogue
 from bot.demo.scripted import ScriptedEndpoint
 from tests.support.bugs import SCRIPTED_KEY, MakeBug, check_out, failed, names, put_hidden_tests, run_tests
 
@@ -51,8 +50,8 @@ def changed_files(folder: Path) -> set[str]:
     return {path for path in paths if "__pycache__" not in path}
 
 
-@pytest.mark.parametrize("name", [bug.name for bug in load_catalogue()])
-def test_the_large_model_fixes_every_bug_and_adds_a_test(
+@pytest.mark.parametrize("name", ["cachetools-shallow-copy", "sqlparse-optimizer-hints", "xmltodict-none-attribute"])
+def test_the_large_model_fixes_a_bug_and_adds_a_test(
     name: str, make_bug: MakeBug, scripted_endpoint: ScriptedEndpoint, agent_home: Path
 ) -> None:
     repository = make_bug(name)

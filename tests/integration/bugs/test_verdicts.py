@@ -19,19 +19,10 @@ from sandbox.setup_plan import detect
 from sandbox.testing import discover
 from sandbox.types import Limits, VerificationResult
 from sandbox.verify import VerifyRequest, run_baseline, verify
-from tests.support.bugs import MakeBug, add, check_out
+from tests.support.bugs import JUDGED, MakeBug, add, check_out
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
 
-BUGS = [
-    "boltons-singularize-double-s",
-    "cachetools-shallow-copy",
-    "sqlparse-begin-transaction",
-    "sqlparse-optimizer-hints",
-    "tomlkit-out-of-order-tables",
-    "xmltodict-none-attribute",
-]
-"""Six bugs of five projects."""
 LABELS = {"task": "verdicts", "owner": "tests"}
 
 
@@ -60,7 +51,7 @@ class Bench:
         return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture(params=BUGS)
+@pytest.fixture(params=JUDGED)
 def bench(request: pytest.FixtureRequest, make_bug: MakeBug, tmp_path: Path) -> Iterator[Bench]:
     repository = make_bug(request.param)
     backend = DockerBackend("acrouter/base:1", Limits(cpus=2.0), instance=f"tests-{uuid.uuid4().hex}")
