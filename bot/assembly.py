@@ -25,8 +25,13 @@ _log = structlog.get_logger(__name__)
 
 
 def open_database(settings: Settings) -> Database:
-    """Open the database and bring its schema up to date."""
+    """Open the database and bring its schema up to date.
+
+    Raises:
+        ConfigurationError: it cannot be opened.
+    """
     database = Database(settings.resolved_database_url)
+    database.require_reachable()
     migrations.upgrade(database)
     return database
 
