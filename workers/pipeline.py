@@ -57,6 +57,8 @@ def pipeline(run: Run, target: Target) -> None:
     """Work on a task from its words to its PR."""
     with prepared(run, target) as work:
         made = recovery.attempts_so_far(run, work)
+        for earlier in made:  # its worker may have died between the verdict and the memory; twice changes nothing
+            remember(run, work, earlier)
         while (decision := next_decision(run, work, made)) is not None:
             attempted = attempts.make_attempt(run, work, decision, _baseline(made))
             remember(run, work, attempted)

@@ -47,5 +47,5 @@ def test_a_key_file_that_is_no_text_is_named(tmp_path: Path, monkeypatch: pytest
     key = tmp_path / "app.pem"
     key.write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv("ACROUTER_GITHUB_PRIVATE_KEY_FILE", str(key))
-    with pytest.raises(ConfigurationError, match="app.pem is not a text file"):
+    with pytest.raises(ConfigurationError, match=r"app\.pem is not a text file"):
         load_settings().secret("github_private_key")
