@@ -10,7 +10,7 @@ from store.settings import Settings
 
 def test_a_text_that_is_no_key_is_refused_before_anything_starts() -> None:
     settings = Settings(
-        _env_file=None,  # type: ignore[call-arg]
+        _env_file=None,
         github_app_id=1,
         github_private_key=SecretStr("xx"),
         github_webhook_secret=SecretStr("s"),

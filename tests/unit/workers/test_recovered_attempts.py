@@ -23,11 +23,11 @@ def test_an_attempt_whose_worker_died_before_it_was_remembered_is_remembered_by_
         yield SimpleNamespace(sandboxes=SimpleNamespace(enough=lambda: None))
 
     monkeypatch.setattr(pipeline, "prepared", prepared)
-    monkeypatch.setattr(pipeline.recovery, "attempts_so_far", lambda *_: [found])
+    monkeypatch.setattr("workers.recovery.attempts_so_far", lambda *_: [found])
     monkeypatch.setattr(pipeline, "next_decision", lambda *_: None)
     monkeypatch.setattr(pipeline, "remember", lambda _run, _work, attempted: remembered.append(attempted))
     monkeypatch.setattr(pipeline, "why_nothing", lambda _: "nothing")
     run: Any = SimpleNamespace(advance=lambda state, _message: ended.append(state))
-    pipeline.pipeline(run, SimpleNamespace())  # type: ignore[arg-type]
+    pipeline.pipeline(run, SimpleNamespace())
     assert remembered == [found]
     assert ended == [TaskState.NO_FIX]
