@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import structlog
+from github import Auth
 
 from bot.github.forge import GitHubForge
 from sandbox.types import Backend, Limits
@@ -25,8 +26,13 @@ _log = structlog.get_logger(__name__)
 
 
 def open_database(settings: Settings) -> Database:
-    """Open the database and bring its schema up to date."""
+    """Open the database and bring its schema up to date.
+
+    Raises:
+        ConfigurationError: it cannot be opened.
+    """
     database = Database(settings.resolved_database_url)
+    database.require_reachable()
     migrations.upgrade(database)
     return database
 
@@ -35,7 +41,7 @@ def require_github(settings: Settings) -> Forge:
     """Return GitHub as the workers want it.
 
     Raises:
-        ConfigurationError: a credential of the App is missing; the message names all that are.
+        ConfigurationError: a credential of the App is missing, the message names all that are; or its key is none.
     """
     missing = [
         name
@@ -51,7 +57,21 @@ def require_github(settings: Settings) -> Forge:
             f"The GitHub App's credentials are incomplete: set {', '.join(missing)}. docs/setup.md shows where they "
             "come from; `acrouter demo` and `acrouter solve` need none."
         )
+    _check_key(settings)
     return GitHubForge(settings)
+
+
+def _check_key(settings: Settings) -> None:
+    """Say now what GitHub would say to every request: a text that is no key signs nothing."""
+    assert settings.github_app_id is not None
+    try:
+        key = settings.secret("github_private_key") or ""
+        Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n")).create_jwt()
+    except Exception as error:  # what the libraries raise here is their affair
+        raise ConfigurationError(
+            "ACROUTER_GITHUB_PRIVATE_KEY or _FILE is no private key. Give the PEM text or file that GitHub made; "
+            "docs/setup.md shows where it comes from."
+        ) from error
 
 
 def make_backend(settings: Settings) -> Backend:

@@ -126,6 +126,8 @@ class WorkflowRunCompleted:
     run_id: int
     run_attempt: int
     name: str
+    trigger: str
+    """The event that started the run: `push`, `issue_comment` and so on."""
     conclusion: str
     head_branch: str
     head_sha: str
@@ -324,6 +326,7 @@ def _workflow_run(payload: Payload) -> Event:
         run_id=run.number("id"),
         run_attempt=run.number("run_attempt") if "run_attempt" in run.data else 1,
         name=run.optional_text("name"),
+        trigger=run.optional_text("event"),
         conclusion=run.optional_text("conclusion"),
         head_branch=run.optional_text("head_branch"),
         head_sha=run.text("head_sha"),

@@ -54,9 +54,9 @@ class Payload:
             if isinstance(value, int) and not isinstance(value, bool):
                 return datetime.fromtimestamp(value, UTC)
             parsed = datetime.fromisoformat(self.text(name))
+            return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
         except (ValueError, OverflowError, OSError) as error:
             raise PayloadError(f"{self._full(name)}: must be a time, is {str(value)[:50]!r}.") from error
-        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
     def _typed(self, name: str, kind: type, words: str) -> Any:
         if name not in self.data:

@@ -7,13 +7,14 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlmodel import Session
 
 from store.errors import ConfigurationError
 
 # How long a writer waits for another before SQLite gives up.
 _BUSY_TIMEOUT_MS = 15_000
+_DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}
 
 
 class Database:
@@ -47,6 +48,21 @@ class Database:
                 session.rollback()
                 raise
 
+    def require_reachable(self) -> None:
+        """Connect once.
+
+        Raises:
+            ConfigurationError: it cannot be reached or opened; the message gives the first line of the reason.
+        """
+        try:
+            self.engine.connect().close()
+        except DBAPIError as error:
+            reason = str(error.orig).strip().partition("\n")[0]
+            raise ConfigurationError(
+                f"The database at {self.engine.url.render_as_string(hide_password=True)} cannot be opened: {reason}. "
+                "Start it or correct DATABASE_URL."
+            ) from error
+
     def dispose(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
@@ -60,9 +76,10 @@ def _engine(url: str) -> Engine:
             "DATABASE_URL: cannot be parsed. Give sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME."
         ) from error
     backend = parsed.get_backend_name()
+    _check_driver(parsed.drivername, backend)
     if backend == "sqlite":
         if parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(Path(parsed.database).parent)
         engine = create_engine(parsed, connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_immediate)
@@ -70,6 +87,23 @@ def _engine(url: str) -> Engine:
     if backend == "postgresql":
         return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
     raise ConfigurationError(f"DATABASE_URL: '{backend}' is not supported. Use sqlite or postgresql.")
+
+
+def _check_driver(name: str, backend: str) -> None:
+    driver = name.partition("+")[2]
+    wanted = _DRIVERS.get(backend, "")
+    if driver and wanted and driver != wanted:
+        raise ConfigurationError(f"DATABASE_URL: the driver '{driver}' is not supported. Write {backend}://... alone.")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"The database's folder {folder} cannot be made: {error.strerror}. Set ACROUTER_DATA_DIR or DATABASE_URL "
+            "to a place that can be written."
+        ) from error
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:

@@ -1,6 +1,7 @@
 """Structured logs of one process: readable lines, or JSON for a collector, scrubbed of secrets either way."""
 
 import logging
+import re
 import sys
 from typing import Any
 
@@ -8,6 +9,10 @@ import structlog
 
 from store.scrub import register_secret, scrub, scrub_json
 from store.settings import Settings
+
+# Controls, line separators, and the marks that turn the direction of text around.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_OF_MANY_LINES = ("exception", "stack")
 
 
 def configure_logging(settings: Settings) -> None:
@@ -39,11 +44,12 @@ def configure_logging(settings: Settings) -> None:
         if settings.log_json
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
+    pre_render: list[Any] = [] if settings.log_json else [one_line]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         _ScrubbingFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *pre_render, renderer],
         )
     )
     root = logging.getLogger()
@@ -60,6 +66,18 @@ def scrub_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[st
         key: value if key.startswith("_") else _scrubbed(value)
         for key, value in event.items()
     }
+
+
+def one_line(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """A structlog processor: nothing that a stranger wrote begins a line of its own or steers a terminal."""
+    return {
+        key: _UNPRINTABLE.sub(_escaped, value) if isinstance(value, str) and key not in _OF_MANY_LINES else value
+        for key, value in event.items()
+    }
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def _scrubbed(value: object) -> object:

@@ -33,7 +33,7 @@ class Settings(BaseSettings):
     """The pool: models with their prices."""
 
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = Field(8080, ge=0, le=65_535)
     public_url: str = ""
     """Where people reach this server; used for links in comments. Empty: no links."""
     max_body_bytes: int = 25 * 1024 * 1024
@@ -62,9 +62,9 @@ class Settings(BaseSettings):
     reward_usd_weight: float = Field(0.1, ge=0)
     voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
 
-    task_budget_usd: float = Field(2.0, gt=0)
-    day_budget_usd: float = Field(50.0, gt=0)
-    month_budget_usd: float = Field(500.0, gt=0)
+    task_budget_usd: float = Field(2.0, gt=0, allow_inf_nan=False)
+    day_budget_usd: float = Field(50.0, gt=0, allow_inf_nan=False)
+    month_budget_usd: float = Field(500.0, gt=0, allow_inf_nan=False)
     max_attempts: int = Field(3, ge=1, le=20)
     """Attempts of one task, the first and its escalations."""
     max_tasks_per_target: int = Field(5, ge=1)
@@ -96,6 +96,14 @@ class Settings(BaseSettings):
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_only(cls, value: str) -> str:
+        # Celery takes what it does not know for the name of an AMQP host, and waits for it for ever.
+        if value and not value.startswith(("redis://", "rediss://")):
+            raise ValueError("must be redis://HOST:PORT/NUMBER or rediss://...")
+        return value
 
     @property
     def resolved_database_url(self) -> str:
@@ -129,6 +137,8 @@ class Settings(BaseSettings):
             return path.read_text(encoding="utf-8").strip()
         except OSError as error:
             raise ConfigurationError(f"{PREFIX}{name.upper()}_FILE: cannot read {path}: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"{PREFIX}{name.upper()}_FILE: {path} is not a text file.") from error
 
 
 def load_settings(**overrides: object) -> Settings:

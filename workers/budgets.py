@@ -71,7 +71,10 @@ def installation_caps(settings: Settings) -> tuple[Cap, ...]:
 def spent_micros(
     session: Session, *, task_id: int | None = None, attempt_id: int | None = None, since: datetime | None = None
 ) -> int:
-    """Return what counts as spent, open reservations included, in micro-dollars."""
+    """Return what counts as spent, open reservations included, in micro-dollars.
+
+    An open reservation counts whatever `since` is: it will be settled in the window that is open then.
+    """
     closing = aliased(Ledger)
     is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
     query = select(func.coalesce(func.sum(Ledger.usd_micros), 0)).where(col(Ledger.closing).is_(True) | ~is_closed)
@@ -80,7 +83,7 @@ def spent_micros(
     if attempt_id is not None:
         query = query.where(Ledger.attempt_id == attempt_id)
     if since is not None:
-        query = query.where(col(Ledger.at) >= since)
+        query = query.where(col(Ledger.closing).is_(False) | (col(Ledger.at) >= since))
     return int(session.exec(query).one())
 
 

@@ -14,7 +14,9 @@ def doctor(
     """Check the database, the broker, the sandbox, the models, the GitHub App and the clock."""
     from bot.diagnosis import diagnose
 
-    table = Table("", "what", "found", "what to do", show_lines=False)
+    table = Table("", "what", show_lines=False)
+    for column in ("found", "what to do"):  # names of settings are to be copied: they may be broken, never cut
+        table.add_column(column, overflow="fold")
     findings = diagnose(offline=offline)
     for finding in findings:
         table.add_row(

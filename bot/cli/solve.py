@@ -1,5 +1,6 @@
 """`acrouter solve`: the pipeline on a local repository and a text file, no GitHub."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,8 @@ def solve(
     settings = load_settings(log_level="error")
     configure_logging(settings)
     title, text = _read_task(task)
+    if not math.isfinite(budget):
+        raise ConfigurationError("--budget: must be an amount of US dollars.")
     check_local(repo, branch)
     database = open_database(settings)
     queue = LocalQueue(1)  # never started: this process works by itself

@@ -14,6 +14,13 @@ from store.scrub import scrub
 from workers.ports import CiFailure, FailedJob
 
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
+WRITERS_TRIGGERS = frozenset(
+    {"push", "pull_request", "merge_group", "schedule", "workflow_dispatch", "repository_dispatch"}
+)
+"""Events that start runs on a branch of the repository itself only for those who may push to it. Others (a comment, an
+issue, a star, `pull_request_target`) let strangers make a run fail on the default branch.
+https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
+"""
 _MOST_JOBS = 10
 _LOG_ROOM = 40_000
 """Characters that all jobs' logs share."""
@@ -42,14 +49,19 @@ def read_failure(repository: Repository, run_id: int) -> CiFailure:
 
 
 def failed_run_of_suite(repository: Repository, suite_id: int) -> int | None:
-    """Return the failed workflow run that a check suite belongs to, or None where it is another service's."""
+    """Return the failed workflow run that a check suite belongs to, or None where it is another service's.
+
+    Runs that anybody can start are left out, see `WRITERS_TRIGGERS`.
+    """
     _, data = repository.requester.requestJsonAndCheck(
         "GET", f"{repository.url}/actions/runs", parameters={"check_suite_id": str(suite_id), "per_page": "100"}
     )
     failed = [
         run
         for run in data["workflow_runs"]
-        if run.get("conclusion") in _FAILED and run.get("check_suite_id", suite_id) == suite_id
+        if run.get("conclusion") in _FAILED
+        and run.get("event") in WRITERS_TRIGGERS
+        and run.get("check_suite_id", suite_id) == suite_id
     ]
     return int(failed[0]["id"]) if failed else None
 

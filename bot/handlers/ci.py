@@ -3,6 +3,7 @@
 from sqlmodel import select
 
 from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
+from bot.github.ci import WRITERS_TRIGGERS
 from bot.handlers.context import BRANCH_PREFIX, Context
 from bot.handlers.starting import start
 from bot.handlers.tasks import tasks_of_branch
@@ -26,6 +27,8 @@ def workflow_run_completed(context: Context, event: WorkflowRunCompleted) -> str
         return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
     if event.conclusion not in _FAILED:
         return f"the run ended with '{event.conclusion}'"
+    if event.trigger not in WRITERS_TRIGGERS:
+        return f"a run that '{event.trigger}' started, which needs no write permission"
     return _start(context, event, event.run_id, event.name)
 
 

@@ -63,15 +63,17 @@ def actual(endpoint: ModelEndpoint, response: Any, expected: Estimate) -> Usage:
     reported = getattr(response, "usage", None)
     tokens_in = _count(reported, "prompt_tokens")
     tokens_out = _count(reported, "completion_tokens")
+    counted_out = tokens_out <= 0
+    if counted_out:
+        tokens_out = _count_text(endpoint, _answer(response))
     if tokens_in <= 0:
-        tokens_out = tokens_out if tokens_out > 0 else _count_text(endpoint, _answer(response))
         cost = endpoint.cost_usd(expected.cautious, tokens_out)
         return Usage(expected.cautious, tokens_out, cost, estimated=True)
     cached = min(_count(getattr(reported, "prompt_tokens_details", None), "cached_tokens"), tokens_in)
     written = min(_count(reported, "cache_creation_input_tokens"), tokens_in - cached)
     cost = endpoint.cost_usd(tokens_in, tokens_out, cached)
     cost += _CACHE_WRITE_SURCHARGE * written * endpoint.input_usd_per_mtok / 1_000_000
-    return Usage(tokens_in, tokens_out, cost)
+    return Usage(tokens_in, tokens_out, cost, estimated=counted_out)
 
 
 def _answer(response: Any) -> str:

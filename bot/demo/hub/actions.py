@@ -38,6 +38,7 @@ class Run:
     conclusion: Conclusion
     jobs: Sequence[Job]
     pull_requests: Sequence[Json] = ()
+    event: str = "push"
     at: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
@@ -58,6 +59,7 @@ class ActionsStore:
         conclusion: Conclusion,
         jobs: Sequence[tuple[str, str | bytes]],
         pull_requests: Sequence[Json] = (),
+        event: str = "push",
     ) -> Run:
         """Keep a finished run; `jobs` are names and logs, all with the run's conclusion."""
         run = Run(
@@ -70,6 +72,7 @@ class ActionsStore:
             conclusion=conclusion,
             jobs=tuple(Job(next(self._ids), name, conclusion, log) for name, log in jobs),
             pull_requests=pull_requests,
+            event=event,
         )
         self.runs[run.id] = run
         return run
@@ -117,7 +120,7 @@ def run_json(run: Run, repository: Json, commit: Commit, actor: Json, base_url: 
         "display_title": commit.message.split("\n", 1)[0],
         "run_number": run.number,
         "run_attempt": 1,
-        "event": "push",
+        "event": run.event,
         "status": "completed",
         "conclusion": run.conclusion,
         "workflow_id": workflow_id(run.workflow),

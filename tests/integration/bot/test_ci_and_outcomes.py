@@ -72,6 +72,14 @@ def test_a_failed_run_starts_nothing_unless_the_default_branch_says_so(world: Wo
     assert world.tasks() == []
 
 
+@pytest.mark.parametrize("event", ["issue_comment", "issues", "pull_request_target", "watch", "workflow_run"])
+def test_a_run_that_a_stranger_can_make_fail_starts_nothing(world: World, event: str) -> None:
+    sha = world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.fail_ci(sha, "main", event=event)
+    world.settle()
+    assert world.tasks() == []
+
+
 def test_an_old_run_of_a_branch_that_moved_on_starts_nothing(world: World) -> None:
     world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
     old = world.github.push("feature", {"a.txt": "a\n"})

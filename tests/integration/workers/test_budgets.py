@@ -1,6 +1,7 @@
 """Money is reserved before a call and settled after it, and no cap is passed, however many ask at once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from sqlmodel import select
@@ -9,6 +10,7 @@ from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.states import LedgerKind
 from store.tables import Ledger
+from store.types import utc_now
 from tests.support.rows import add_attempt, add_task, settings
 from workers import budgets
 
@@ -95,3 +97,18 @@ def test_amounts_are_rounded_up_to_the_micro_dollar() -> None:
     assert budgets.to_micros(0.0000001) == 1
     assert budgets.to_micros(0.1) == 100_000
     assert budgets.to_micros(0) == 0
+
+
+def test_a_call_over_midnight_counts_in_the_new_day_before_and_after_it_is_settled(
+    database: Database, task_id: int, attempt_id: int
+) -> None:
+    over_midnight = reserve(database, task_id, attempt_id, 0.9, day_budget_usd=1.0)
+    with database.session() as session:
+        row = session.exec(select(Ledger).where(Ledger.reservation == over_midnight)).one()
+        row.at = utc_now() - timedelta(days=1)
+        session.add(row)
+    with pytest.raises(BudgetExceeded, match="a day is used up"):
+        reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+    budgets.settle(database, over_midnight, 0.9)
+    with pytest.raises(BudgetExceeded, match="a day is used up"):
+        reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)

@@ -132,9 +132,10 @@ class Verbs:
         *,
         workflow: str = "ci",
         jobs: Sequence[tuple[str, str | bytes]] = (("test", "FAILED\n"),),
+        event: str = "push",
         repository: str = "",
     ) -> int:
-        return self._ci("failure", head_sha, branch, workflow=workflow, jobs=jobs, repository=repository)
+        return self._ci("failure", head_sha, branch, workflow=workflow, jobs=jobs, event=event, repository=repository)
 
     def pass_ci(self, head_sha: str, branch: str | None, *, workflow: str = "ci", repository: str = "") -> int:
         return self._ci("success", head_sha, branch, workflow=workflow, jobs=[("test", "ok\n")], repository=repository)
@@ -189,6 +190,7 @@ class Verbs:
         workflow: str,
         jobs: Sequence[tuple[str, str | bytes]],
         repository: str,
+        event: str = "push",
     ) -> int:
         hosted = self._hosted(repository)
         inside = [n for n, h in hosted.pulls.items() if h.open and h.repository == hosted.full_name and h.ref == branch]
@@ -200,6 +202,7 @@ class Verbs:
             conclusion=conclusion,
             jobs=jobs,
             pull_requests=pulls,
+            event=event,
         )
         for name, _ in jobs:
             check = {"name": name, "head_sha": head_sha, "status": "completed", "conclusion": conclusion}

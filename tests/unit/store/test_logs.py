@@ -1,0 +1,20 @@
+"""Log lines of one process: what strangers write stays within its line."""
+
+import logging
+
+import pytest
+import structlog
+
+from store.logs import configure_logging
+from store.settings import Settings
+
+HOSTILE = "a\n2026-01-01 [info] forged\x1b[31m\u2028b\u202ec"
+
+
+def test_nothing_that_is_logged_begins_a_new_line_or_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(Settings(_env_file=None))
+    structlog.get_logger("x").info("told", reason=HOSTILE)
+    logging.getLogger("y").warning("told %s", HOSTILE)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
