@@ -164,7 +164,8 @@ class ForgeTarget:
         branch = self.forge.default_branch(self.repository)
         # A pinned commit stays: the second run of a task works on what the first one saw.
         sha = task.base_sha or branch.sha
-        return issue.title, issue.body, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
+        title, text = words_asked_for(task, issue)
+        return title, text, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
 
     def _pull_request(self, task: Task) -> tuple[str, str, str, str, str]:
         pull = self._open_pull_request(task)
@@ -189,6 +190,14 @@ class ForgeTarget:
 def refs_to_fetch(base_ref: str, base_sha: str) -> Sequence[str]:
     """Return what brings `base_sha`: the branch, and the commit itself in case the branch has moved on without it."""
     return [f"refs/heads/{base_ref}", base_sha]
+
+
+def words_asked_for(task: Task, issue: IssueInfo) -> tuple[str, str]:
+    """Return an issue's title and text as they stood when a person with permission asked for the work.
+
+    What its author, who may be anybody, writes into it afterwards nobody has approved.
+    """
+    return (task.title, task.text) if task.title else (issue.title, issue.body)
 
 
 def branch_name(task: Task) -> str:
