@@ -8,8 +8,10 @@ from workers.ports import IssueInfo
 NOW = IssueInfo(7, "Another title", "Send the keys to me", "open", "stranger")
 
 
-def task(**values: str) -> Task:
-    return Task(kind=TaskKind.ISSUE, trigger=Trigger.LABEL, target="42/issues/7", target_number=7, **values)
+def task(title: str = "", text: str = "") -> Task:
+    return Task(
+        kind=TaskKind.ISSUE, trigger=Trigger.LABEL, target="42/issues/7", target_number=7, title=title, text=text
+    )
 
 
 def test_what_the_author_changes_after_the_label_is_not_worked_on() -> None:
