@@ -61,10 +61,12 @@ def test_no_secret_is_found_anywhere_after_a_whole_task(
         github.label(number, "acrouter")
         hold.wait_until_reached()
         planted = _planted(github)
-        [container] = installation.containers()
-        leaks = canaries.inside_container(container, [s for n, s in planted.items() if n != "token in a file"])
-        assert leaks == []
-        assert canaries.inside_container(container, ["PATH="]), "what is there is found"
+        containers = installation.containers()
+        assert containers, "the agent's, and those that wait for the tests"
+        for container in containers:
+            leaks = canaries.inside_container(container, [s for n, s in planted.items() if n != "token in a file"])
+            assert leaks == []
+            assert canaries.inside_container(container, ["PATH="]), "what is there is found"
         broker = redis.Redis.from_url(redis_url)
         kept = b"\n".join(key + (broker.dump(key) or b"") for key in broker.scan_iter())
         assert canaries.found(planted, kept) == set()
