@@ -84,6 +84,7 @@ def view(words: str = "The total is wrong", **changes: Any) -> Any:
                 "final": True,
                 "title": words,
                 "link": "",
+                "repository": "o/r",
             }
         ],
         reasons=[words, "It solved 3 of 4 tasks like this."],
@@ -118,6 +119,15 @@ def test_every_text_can_be_written_in_every_state(template: str, state: TaskStat
         assert render(template, view=view(task={"state": state, "kind": kind})).strip()
     bare = view(task={"state": state}, decision=None, attempts=(), history=(), published=None)
     assert render(template, view=bare).strip()
+
+
+def test_titles_of_another_repository_are_not_shown() -> None:
+    explained = view("A secret plan")
+    assert "A secret plan" in render("comments/explain.md.j2", view=explained).split("Similar tasks")[1]
+    explained.decision.neighbours[0]["repository"] = "o/private"
+    told = render("comments/explain.md.j2", view=explained).split("Similar tasks")[1]
+    assert "A secret plan" not in told
+    assert "in another repository" in told
 
 
 @pytest.mark.parametrize("template", [name for name in VIEWS if name.endswith(".md.j2")])
