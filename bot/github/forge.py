@@ -112,10 +112,6 @@ class GitHubForge:
                 draft=draft,
             )
 
-    def update_pull_request(self, repository: RepositoryRef, number: int, *, title: str, body: str) -> None:
-        with self._open(repository, f"edit PR {number}") as opened:
-            pulls.update_pull(opened, number, title=title, body=body)
-
     def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
         with self._open(repository, f"set the labels of {number}") as opened:
             issues.set_state_label(opened, number, self._settings.trigger_label, state)

@@ -59,15 +59,6 @@ def create_pull(
         raise
 
 
-def update_pull(repository: Repository, number: int, *, title: str, body: str) -> None:
-    """Give a PR another title and body, unless it has them."""
-    url = f"{repository.url}/pulls/{number}"
-    wanted = {"title": fit_title(scrub(title)), "body": fit(scrub(body))}
-    _, present = repository.requester.requestJsonAndCheck("GET", url)
-    if any((present.get(name) or "").replace("\r\n", "\n").strip() != text.strip() for name, text in wanted.items()):
-        repository.requester.requestJsonAndCheck("PATCH", url, input=wanted)
-
-
 def read_discussion(repository: Repository, number: int) -> str:
     """Return what a PR changes, what its reviewers said and which of its checks fail, as text for a task."""
     pull = repository.get_pull(number)
