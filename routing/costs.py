@@ -17,6 +17,7 @@ class Candidates:
     names: tuple[str, ...]
     costs: Mapping[str, float]
     prior_costs: Mapping[str, float]
+    prior_scores: Mapping[str, float]
 
     def expected_cost_usd(self, model: str) -> float:
         return self.costs[model]
@@ -24,9 +25,12 @@ class Candidates:
     def prior_cost_usd(self, model: str) -> float:
         return self.prior_costs[model]
 
+    def prior_score(self, model: str) -> float:
+        return self.prior_scores[model]
+
     def without(self, models: Collection[str]) -> "Candidates":
         """Return the candidates but for some; may be empty."""
-        return Candidates(tuple(name for name in self.names if name not in models), self.costs, self.prior_costs)
+        return Candidates(tuple(name for name in self.names if name not in models), self.costs, self.prior_costs, self.prior_scores)
 
 
 def candidates(pool: ModelPool, tallies: Tallies, dimension: str) -> Candidates:
@@ -41,4 +45,4 @@ def candidates(pool: ModelPool, tallies: Tallies, dimension: str) -> Candidates:
         )
         for name in prior
     }
-    return Candidates(tuple(prior), costs, prior)
+    return Candidates(tuple(prior), costs, prior, pool.priors)

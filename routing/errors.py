@@ -17,3 +17,7 @@ class NoModelLeft(RoutingError):  # noqa: N818  (it reads as what it is)
 
 class EncoderError(RoutingError):
     """The encoder cannot be loaded or gave vectors of another shape."""
+
+
+class ProfileError(ConfigurationError, RoutingError):
+    """A profile of published scores is wrong: a key, a score out of range, a missing source."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bench.routing.stream import Stream
 from bench.routing.tracks import Track, Tried
 from routing import Evidence, Router, RoutingDecision, RoutingTask
+from routing.contexts import traits
 from routing.dimension import detect_language
 from routing.voters import DEFAULT_WEIGHTS
 
@@ -24,6 +25,7 @@ def routing_tasks(stream: Stream, encoded: NDArray[np.float32]) -> list[RoutingT
             text=task.text,
             dimension=task.dimension,
             language=detect_language(task.text),
+            traits=traits(task.text),
             embedding=vector if vector.any() else None,
         )
         for number, (task, vector) in enumerate(zip(stream.tasks, encoded, strict=True))
@@ -77,6 +79,7 @@ class Acrouter:
                 final=False,
                 at=_START + timedelta(minutes=self._minutes),
                 language=routed.language,
+                traits=routed.traits,
                 embedding=routed.embedding,
                 encoder=self.router.encoder.name,
             )

@@ -10,13 +10,13 @@ from routing.voters.shares import softmax_shares
 BACKOFF_STRENGTH = 4.0
 """A model's mean over all dimensions counts as this many attempts in each."""
 _LOWEST_CONFIDENCE = 0.2
-"""With nothing but prices known it still says which it would take."""
+"""With nothing but published scores and prices known it still says which it would take."""
 _HALF_CONFIDENCE = 5.0
 """Attempts at which the confidence is half way up."""
 
 
 class DimensionBest:
-    """Beta-smoothed success and mean cost for each dimension and model, backing off to the model, then to its price."""
+    """Smoothed success and mean cost for each dimension and model, backing off to the model, then to what is published."""
 
     name = "dimension_best"
 
@@ -53,6 +53,6 @@ class DimensionBest:
     def _reason(self, task: RoutingTask, best: str, score: float, attempts: int) -> str:
         kind = str(task.dimension).replace("_", " ")
         if not attempts:
-            return f"No attempt of {best} at a {kind} task was seen yet; by its price and other tasks it comes first."
+            return f"No attempt of {best} at a {kind} task was seen yet; by what is published and other tasks it comes first."
         plural = "attempt" if attempts == 1 else "attempts"
         return f"On {kind} tasks {best} does best for its price: expected score {score:.2f} after {attempts} {plural}."
