@@ -18,14 +18,14 @@ import math
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from routing.change import changed_at
 from routing.evidence import EvidenceBook, weight
-from routing.failures import FailureCorrelation
+from routing.failures import PRIOR_SPREAD, EarlierFailures, Pairs, pairs, spread_and_offsets
 from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, features
 from routing.logits import Floats, logits, sigmoid
 from routing.types import Evidence, Vector
@@ -36,10 +36,10 @@ WINDOW = 600
 """Attempts of a model that are looked at: older ones count less than a sixteenth."""
 
 _STEPS = 4
-"""Newton's method doubles the exact digits with each step: four are as good as more."""
+"""Newton's method doubles the exact digits with each step. The last two also see what the first two have brought to light:
+how failures go together, and which models have changed."""
 _FLATTEST = 0.05
 """Least slope of the logistic that a step is divided by: surprises must not throw it off."""
-_UNTRIED: tuple[tuple[str, ...], str] = ((), "")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ class Belief:
     """(M,)"""
     covariance: Floats
     """(M, M)"""
+    spread: float
+    """Of the tasks' difficulty that the features do not tell (`routing.difficulty`)."""
     known_apart: Floats
     """(M, M): the part of it that is not about this very text, but about models and the kind of task."""
 
@@ -99,6 +101,8 @@ class _Posterior:
     means: Floats
     """(M, S): of the whole weights w + v_m."""
     shared_covariance: Floats
+    spread: float = PRIOR_SPREAD
+    """Of the difficulty that the features do not tell."""
 
 
 class Abilities:
@@ -110,7 +114,7 @@ class Abilities:
         self._book = EvidenceBook()
         self._features: dict[str, Floats] = {}
         self._rows: defaultdict[str, _Rows] = defaultdict(_Rows)
-        self._failures = FailureCorrelation()
+        self._failures = EarlierFailures()
         self._fit: tuple[dict[str, float], dict[str, int], _Posterior] | None = None
 
     def learn(self, evidence: Evidence) -> None:
@@ -123,7 +127,7 @@ class Abilities:
             self._unplace(old)
         insort(self._rows[evidence.model].order, (evidence.at, evidence.key))
         self._place_features(evidence)
-        self._failures.learn(evidence)
+        self._failures.put(evidence, old, self._book)
 
     def forget(self, key: str) -> None:
         old = self._book.remove(key)
@@ -131,7 +135,7 @@ class Abilities:
             return
         self._unplace(old)
         del self._features[key]
-        self._failures.forget(key)
+        self._failures.drop(old, self._book)
         self._fit = None
 
     def belief(
@@ -145,7 +149,10 @@ class Abilities:
         plain[TEXT] = 0.0
         blocks = posterior.blocks[rows]
         return Belief(
-            posterior.means[rows] @ z, self._covariance(blocks, posterior, z), self._covariance(blocks, posterior, plain)
+            posterior.means[rows] @ z,
+            self._covariance(blocks, posterior, z),
+            posterior.spread,
+            self._covariance(blocks, posterior, plain),
         )
 
     def _covariance(self, blocks: Floats, posterior: _Posterior, z: Floats) -> Floats:
@@ -172,12 +179,20 @@ class Abilities:
         bounds = np.cumsum([0, *(len(part[1]) for part in parts)])
         slices = [slice(bounds[n], bounds[n + 1]) for n in range(len(names)) if bounds[n] < bounds[n + 1]]
         owners = [n for n in range(len(names)) if bounds[n] < bounds[n + 1]]
-        x, scores, counts, offsets = (np.concatenate([part[column] for part in parts]) for column in range(4))
+        x, scores, counts = (np.concatenate([part[column] for part in parts]) for column in range(3))
+        later = self._pairs(names)
+        offsets, spread = np.zeros(len(x)), PRIOR_SPREAD
         owner = np.repeat(np.arange(len(names)), np.diff(bounds))
         posterior = self._gaussian(start, np.zeros((len(names), SIZE, SIZE)), np.zeros((len(names), SIZE)))
-        for _ in range(_STEPS if len(x) else 0):
+        for step in range(_STEPS if len(x) else 0):
             reached = np.einsum("ns,ns->n", x, posterior.means[owner])
+            if later is not None and step >= _STEPS - 2:
+                spread, offsets[later.later] = spread_and_offsets(sigmoid(reached), scores, counts, later)
             chance = sigmoid(reached + offsets)
+            if step == _STEPS - 2:
+                for rows in slices:
+                    changed = changed_at(scores[rows] - chance[rows])
+                    counts[rows.start : rows.start + changed] = 0.0
             slope = np.maximum(chance * (1 - chance), _FLATTEST)
             masses = counts * slope
             pulls = masses * reached + counts * (scores - chance)
@@ -188,7 +203,18 @@ class Abilities:
                 curvature[n] = weighted[rows].T @ x[rows]
                 moment[n] = pulls[rows] @ x[rows]
             posterior = self._gaussian(start, curvature, moment)
-        return {name: n for n, name in enumerate(names)}, posterior
+        return {name: n for n, name in enumerate(names)}, replace(posterior, spread=spread)
+
+    def _pairs(self, names: Sequence[str]) -> Pairs | None:
+        """Return which of the newest attempts, model after model, followed which failures; None: none did."""
+        keys = [key for name in names if name in self._rows for _, key in self._rows[name].order[-WINDOW:]]
+        position = {key: number for number, key in enumerate(keys)}
+        found = [
+            (number, earlier)
+            for key, number in position.items()
+            if (failures := self._failures.of(key)) and (earlier := [position[f] for f in failures if f in position])
+        ]
+        return pairs([earlier for _, earlier in found], [number for number, _ in found]) if found else None
 
     def _gaussian(self, start: Floats, curvature: Floats, moment: Floats) -> _Posterior:
         """Return the posterior for Gaussian likelihoods of each model's whole weights.
@@ -207,24 +233,19 @@ class Abilities:
         shared = covariance @ (own * (pulls - start)).sum(axis=0)
         return _Posterior(blocks, pulls + np.einsum("mij,j->mi", blocks, own * shared), covariance)
 
-    def _evidence(self, model: str) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the features, scores, counts and offsets of a model's newest attempts."""
+    def _evidence(self, model: str) -> tuple[Floats, Floats, Floats]:
+        """Return the features, scores and counts of a model's newest attempts."""
         rows = self._rows.get(model)
         if rows is None or not rows.order:
-            return np.zeros((0, SIZE)), np.zeros(0), np.zeros(0), np.zeros(0)
+            return np.zeros((0, SIZE)), np.zeros(0), np.zeros(0)
         keys = [key for _, key in rows.order[-WINDOW:]]
         if rows.stacked is None:
             standing = [self._book.get(key) for key in keys]
             scores = np.array([evidence.score for evidence in standing])
             counts = np.array([weight(evidence) for evidence in standing])
             counts *= 2.0 ** (-np.arange(len(keys) - 1, -1, -1) / HALF_LIFE)
-            counts[: changed_at(scores)] = 0.0
             rows.stacked = np.stack([self._features[key] for key in keys]), scores, counts
-        shifts = self._failures.model().shifts
-        offsets = np.zeros(len(keys))
-        if shifts:
-            offsets += [shifts.get(self._failures.pattern(key) or _UNTRIED, 0.0) for key in keys]
-        return *rows.stacked, offsets
+        return rows.stacked
 
     def _place_features(self, evidence: Evidence) -> None:
         self._rows[evidence.model].stacked = None

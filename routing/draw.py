@@ -1,6 +1,6 @@
 """The first choice: the model with the best expected reward, or in part of the decisions the best of another scenario.
 
-Exploration is Thompson sampling, held back: scenarios are drawn from what is believed, with EXPLORATION of its standard
+Exploration is Thompson sampling, held back: scenarios are drawn from what is believed, with a share of its standard
 deviations, so that a model is tried while it may well be the best and hardly ever for curiosity alone. The scenarios are
 a fixed set (`routing.scenarios`); one is drawn at random, so that the propensities are counted and exact.
 """
@@ -16,7 +16,9 @@ from routing.reward import RewardWeights
 from routing.scenarios import SCENARIOS, standard
 
 EXPLORATION = 0.5
-"""Share of the standard deviations that exploration sees."""
+"""Share of the standard deviations that exploration sees, where a task gets one attempt."""
+EXPLORATION_WITH_MORE_STEPS = 0.25
+"""The same where others may follow: those are seen anyway. Both were chosen on drawn streams (`bench.routing`)."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Draw:
     propensities: Mapping[str, float]
     favourite: str
     """What would be chosen without exploration."""
+    scenario: int | None = None
+    """Which one was drawn; None: none was."""
 
 
 def draw(
@@ -49,8 +53,8 @@ def draw(
         return Draw(favourite, {name: float(name == favourite) for name in names}, favourite)
     winners = np.argmax(values + shifts, axis=1)
     counts = np.bincount(winners, minlength=len(names)) / SCENARIOS
-    first = names[int(winners[int(rng.integers(SCENARIOS))])]
-    return Draw(first, dict(zip(names, counts.tolist(), strict=True)), favourite)
+    scenario = int(rng.integers(SCENARIOS))
+    return Draw(names[int(winners[scenario])], dict(zip(names, counts.tolist(), strict=True)), favourite, scenario)
 
 
 def scenario_shifts(view: Outlook, deviations: Floats, losses: Floats, *, steps: int, weights: RewardWeights) -> Floats:
@@ -59,8 +63,15 @@ def scenario_shifts(view: Outlook, deviations: Floats, losses: Floats, *, steps:
     With further steps left, the value of going on after a failure is looked at one step ahead.
     """
     now = view.chances @ view.weights
-    scores = sigmoid(logits(now) + EXPLORATION * deviations * standard(len(deviations)))
+    scores = scenario_scores(now, deviations, steps)
     return _values(view, scores, losses, steps, weights) - _values(view, now[None, :], losses, steps, weights)
+
+
+def scenario_scores(scores: Floats, deviations: Floats, steps: int) -> Floats:
+    """Return the (SCENARIOS, M) expected scores of M models in each scenario, for `steps` attempts at most."""
+    share = EXPLORATION if steps == 1 else EXPLORATION_WITH_MORE_STEPS
+    found: Floats = sigmoid(logits(scores) + share * deviations * standard(len(scores)))
+    return found
 
 
 def _values(view: Outlook, scores: Floats, losses: Floats, steps: int, weights: RewardWeights) -> Floats:

@@ -1,14 +1,17 @@
-"""How much one model's failure says about the next: the spread of the tasks' difficulty, learnt from second attempts.
+"""How much one model's failure says about the next: the spread of the tasks' difficulty, learnt from later attempts.
 
-Only attempts after other models' failures on the same task tell of it. Each is counted by who failed before and who
-tried; the likelihood of these counts is computed for each spread of a grid, under a documented prior.
+Only an attempt after another one's failure on the same task tells of it. What was expected of each by the task's features
+is known; how much less the later one solved than that gives the spread that is left (`routing.difficulty`). The
+likelihood is computed for each spread of a grid, under a documented prior.
 """
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from routing.difficulty import NODE_WEIGHTS, curves
 from routing.evidence import EvidenceBook
@@ -16,135 +19,85 @@ from routing.logits import Floats, logits
 from routing.types import Evidence
 
 SPREADS = (0.3, 0.7, 1.0, 1.5, 2.2, 3.2)
-_PRIOR_LOGS = np.array([-0.5 * (math.log(spread / 1.5) / 0.7) ** 2 for spread in SPREADS])
-"""Log-normal around 1.5: on it one failure of an average model takes a quarter of another's chance."""
 PRIOR_SPREAD = 1.5
+"""On it one failure of an average model takes a quarter of another's chance."""
+_PRIOR_LOGS = np.array([-0.5 * (math.log(spread / PRIOR_SPREAD) / 0.7) ** 2 for spread in SPREADS])
 SOLVED = 0.5
-_BASE_PRIOR, _BASE_STRENGTH = 0.5, 2.0
-_ROUNDS = 2
-_UNIT = 1_000_000
-
-_Pattern = tuple[tuple[str, ...], str]
-"""(models that had failed, by name; the model that tried next)."""
 
 
-@dataclass
-class _Count:
-    attempts: int = 0
-    score: int = 0
+class EarlierFailures:
+    """For each attempt, the failed attempts at its task before it; keyed and order-free like the voters."""
+
+    def __init__(self) -> None:
+        self._tasks: defaultdict[str, set[str]] = defaultdict(set)
+        self._earlier: dict[str, tuple[str, ...]] = {}
+
+    def put(self, evidence: Evidence, old: Evidence | None, book: EvidenceBook) -> None:
+        """Take in evidence that stands in `book` now, in place of `old`."""
+        if old is not None and old.task_key != evidence.task_key:
+            self.drop(old, book)
+        self._tasks[evidence.task_key].add(evidence.key)
+        self._recount(evidence.task_key, book)
+
+    def drop(self, evidence: Evidence, book: EvidenceBook) -> None:
+        """Forget an attempt."""
+        self._tasks[evidence.task_key].discard(evidence.key)
+        self._earlier.pop(evidence.key, None)
+        self._recount(evidence.task_key, book)
+        if not self._tasks[evidence.task_key]:
+            del self._tasks[evidence.task_key]
+
+    def of(self, key: str) -> tuple[str, ...]:
+        """Return the keys of the failed attempts before one."""
+        return self._earlier.get(key, ())
+
+    def attempts(self, task_key: str) -> list[str]:
+        """Return the keys of a task's attempts, sorted."""
+        return sorted(self._tasks.get(task_key, ()))
+
+    def _recount(self, task_key: str, book: EvidenceBook) -> None:
+        failed: list[tuple[str, str]] = []
+        for attempt in sorted(map(book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
+            self._earlier[attempt.key] = tuple(key for key, model in failed if model != attempt.model)
+            if attempt.score < SOLVED:
+                failed.append((attempt.key, attempt.model))
 
 
 @dataclass(frozen=True)
-class FailureModel:
-    """What is known of the correlation of failures at one moment."""
+class Pairs:
+    """Later attempts and the failures before them, as positions in an array of attempts."""
 
-    spread: float
-    shifts: dict[_Pattern, float] = field(default_factory=dict)
-    """By pattern: how far the logit of the score is from what it would be on a task that nobody has tried."""
-
-
-class FailureCorrelation:
-    """Keeps the counts; keyed and order-free like the voters."""
-
-    def __init__(self) -> None:
-        self._book = EvidenceBook()
-        self._tasks: defaultdict[str, set[str]] = defaultdict(set)
-        self._patterns: dict[str, list[tuple[_Pattern, int]]] = {}
-        self._pattern_of: dict[str, _Pattern] = {}
-        self._counts: defaultdict[_Pattern, _Count] = defaultdict(_Count)
-        self._model: FailureModel | None = None
-
-    def learn(self, evidence: Evidence) -> None:
-        stands, old = self._book.put(evidence)
-        if not stands:
-            return
-        if old is not None and old.task_key != evidence.task_key:
-            self._drop(old)
-        self._tasks[evidence.task_key].add(evidence.key)
-        self._recount(evidence.task_key)
-
-    def forget(self, key: str) -> None:
-        old = self._book.remove(key)
-        if old is not None:
-            self._drop(old)
-
-    def pattern(self, key: str) -> _Pattern | None:
-        """Return who had failed before an attempt, and who made it."""
-        return self._pattern_of.get(key)
-
-    def model(self) -> FailureModel:
-        """Return what the counts say, computed when they have changed."""
-        if self._model is None:
-            self._model = self._fit()
-        return self._model
-
-    def _fit(self) -> FailureModel:
-        # Sorted: the sums below must not depend on the order in which patterns were first seen.
-        patterns = sorted(p for p, count in self._counts.items() if count.attempts)
-        names = sorted({name for failed, model in patterns for name in (*failed, model)})
-        place = {name: position for position, name in enumerate(names)}
-        if not any(failed for failed, _ in patterns):
-            return FailureModel(PRIOR_SPREAD)
-        tried = np.zeros((len(patterns), len(names)))
-        for row, (failed, _) in enumerate(patterns):
-            for name in failed:
-                tried[row, place[name]] += 1
-        models = np.array([place[model] for _, model in patterns])
-        attempts = np.array([self._counts[p].attempts for p in patterns], dtype=np.float64)
-        scores = np.array([self._counts[p].score / _UNIT for p in patterns])
-        later = tried.any(axis=1)
-        counts = np.bincount(models, weights=attempts, minlength=len(names))
-        base = np.full(len(names), _BASE_PRIOR)
-        believed = np.exp(_PRIOR_LOGS - _PRIOR_LOGS.max())
-        drops = np.zeros(len(patterns))
-        for _ in range(_ROUNDS):
-            sums = np.bincount(models, weights=scores + attempts * drops, minlength=len(names))
-            base = np.clip((sums + _BASE_PRIOR * _BASE_STRENGTH) / (counts + _BASE_STRENGTH), 0.01, 0.99)
-            expected = np.clip(_expected(base, tried, models), 0.01, 0.99)  # (spreads, P)
-            chance, won, lost = expected[:, later], scores[later], (attempts - scores)[later]
-            logs = _PRIOR_LOGS + np.log(chance) @ won + np.log1p(-chance) @ lost
-            believed = np.exp(logs - logs.max())
-            drops = base[models] - believed @ expected / believed.sum()
-        spread = float(believed @ np.array(SPREADS) / believed.sum())
-        shifts = logits(base[models] - drops) - logits(base[models])
-        return FailureModel(spread, dict(zip(patterns, shifts.tolist(), strict=True)))
-
-    def _drop(self, evidence: Evidence) -> None:
-        attempts = self._tasks[evidence.task_key]
-        attempts.discard(evidence.key)
-        self._pattern_of.pop(evidence.key, None)
-        self._recount(evidence.task_key)
-        if not attempts:
-            del self._tasks[evidence.task_key]
-
-    def _recount(self, task_key: str) -> None:
-        self._model = None
-        for pattern, score in self._patterns.pop(task_key, ()):
-            count = self._counts[pattern]
-            count.attempts -= 1
-            count.score -= score
-            if not count.attempts:
-                del self._counts[pattern]
-        found = []
-        failed: list[str] = []
-        for attempt in sorted(map(self._book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
-            pattern = (tuple(sorted(name for name in failed if name != attempt.model)), attempt.model)
-            self._pattern_of[attempt.key] = pattern
-            score = round(attempt.score * _UNIT)
-            found.append((pattern, score))
-            count = self._counts[pattern]
-            count.attempts += 1
-            count.score += score
-            if attempt.score < SOLVED:
-                failed.append(attempt.model)
-        if found:
-            self._patterns[task_key] = found
+    later: NDArray[np.int64]
+    """(J,)"""
+    failed: NDArray[np.int64]
+    """(P,) all failures, those before the first later attempt first."""
+    starts: NDArray[np.int64]
+    """(J,) where in `failed` each later attempt's failures begin."""
 
 
-def _expected(base: Floats, tried: Floats, models: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Floats:
-    """Return the (spreads, P) score that the model of each pattern is expected to have, for each spread."""
-    chances = np.stack([curves(base, spread) for spread in SPREADS])  # (spreads, M, Q)
-    weights = NODE_WEIGHTS * np.exp(tried @ np.log(np.maximum(1 - chances, 1e-9)))  # (spreads, P, Q)
-    mine = chances[:, models]
-    found: Floats = (weights * mine).sum(axis=2) / weights.sum(axis=2)
-    return found
+def pairs(earlier: Sequence[Sequence[int]], later: Sequence[int]) -> Pairs:
+    """Return the pairs of `later` attempts, whose failures `earlier` gives; none of these is empty."""
+    counts = [len(failures) for failures in earlier]
+    starts = np.cumsum([0, *counts])[:-1]
+    return Pairs(np.array(later), np.array([f for failures in earlier for f in failures]), starts)
+
+
+def spread_and_offsets(chances: Floats, scores: Floats, counts: Floats, found: Pairs) -> tuple[float, Floats]:
+    """Return the spread that is believed, and the (J,) offsets of the later attempts' logits.
+
+    Args:
+        chances: (N,) expected of each attempt by its task's features alone.
+        scores: (N,) of the attempts.
+        counts: (N,) how much each counts.
+        found: which attempts followed which failures.
+    """
+    by_spread = np.stack([curves(chances, spread) for spread in SPREADS])  # (spreads, N, Q)
+    missed = np.log(np.maximum(1 - by_spread, 1e-9))[:, found.failed]
+    weights = NODE_WEIGHTS * np.exp(np.add.reduceat(missed, found.starts, axis=1))  # (spreads, J, Q)
+    expected = (weights * by_spread[:, found.later]).sum(axis=2) / weights.sum(axis=2)
+    expected = np.clip(expected, 0.005, 0.995)
+    won, weight = scores[found.later], counts[found.later]
+    logs = _PRIOR_LOGS + np.log(expected) @ (weight * won) + np.log1p(-expected) @ (weight * (1 - won))
+    believed = np.exp(logs - logs.max())
+    believed /= believed.sum()
+    return float(believed @ np.array(SPREADS)), logits(believed @ expected) - logits(chances[found.later])

@@ -10,8 +10,10 @@ import structlog
 from routing import reasons
 from routing.calibration import Calibration
 from routing.costs import Candidates
-from routing.draw import Draw, draw, scenario_shifts
+from routing.draw import Draw, draw, scenario_scores, scenario_shifts
 from routing.escalation import Option, Outlook, first_values, outlook, plan
+from routing.failures import PRIOR_SPREAD
+from routing.logits import Floats
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.types import Memory, PlannedStep, Pool, RankedModel, RoutingDecision, RoutingTask, Vote, Voter
@@ -19,16 +21,6 @@ from routing.views import expected_scores, views
 from routing.voters.shares import softmax_shares
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """What the router has learnt beside its voters, at the moment of a decision."""
-
-    spread: float = 1.5
-    """Of the tasks' difficulty (`routing.failures`)."""
-    calibration: Calibration | None = None
-    """How far the verifier is to be trusted; None: fully."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Orchestrator:
         rng: np.random.Generator,
         *,
         weights: Mapping[str, float],
-        knowledge: Knowledge = Knowledge(),  # noqa: B008  (frozen)
+        calibration: Calibration | None = None,
         explore: bool = True,
         pinned: str | None = None,
         budget_usd: float | None = None,
@@ -61,7 +53,7 @@ class Orchestrator:
             pool: the models with their expected costs.
             rng: draws the scenario of an exploration.
             weights: of the voters, by name.
-            knowledge: for the plan.
+            calibration: how far the verifier is to be trusted, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
             budget_usd: for the plan; the pool's models have each been held against it already.
@@ -69,17 +61,29 @@ class Orchestrator:
         """
         votes = tuple(self._ask(name, voter, weights[name], task, memory, pool) for name, voter in self.voters.items())
         believed = views(votes, pool)
+        spread = next((vote.spread for vote in votes if vote.spread is not None), PRIOR_SPREAD)
         scores = expected_scores(votes, believed, pool)
         # Equal values go to the cheaper model, then by name.
         names = sorted(pool.names, key=lambda name: (pool.expected_cost_usd(name), name))
         view = outlook(
             [Option(name, scores[name], pool.expected_cost_usd(name)) for name in names],
-            spread=knowledge.spread,
-            calibration=knowledge.calibration,
+            spread=spread,
+            calibration=calibration,
         )
         values = first_values(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights)
-        result = self._draw(view, values, votes, rng, explore=explore and pinned is None)
+        deviations = _deviations(votes, names) if explore and pinned is None else None
+        result = self._draw(view, values, deviations, rng)
         first = pinned or result.first
+        scenario: dict[str, float] = {}
+        if result.scenario is not None and deviations is not None:
+            told = np.array([scores[name] for name in names])
+            drawn = scenario_scores(told, deviations, self.max_attempts)[result.scenario]
+            scenario = dict(zip(names, drawn.tolist(), strict=True))
+            view = outlook(
+                [Option(name, scenario[name], pool.expected_cost_usd(name)) for name in names],
+                spread=spread,
+                calibration=calibration,
+            )
         propensities = {n: float(n == first) for n in names} if pinned else result.propensities
         steps = plan(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights, first=first)
         shares = softmax_shares(dict(zip(names, values.tolist(), strict=True)))
@@ -96,6 +100,8 @@ class Orchestrator:
             pinned=pinned is not None,
             plan=steps,
             views=believed,
+            spread=spread,
+            scenario=scenario,
         )
 
     def _ask(self, name: str, voter: Voter, weight: float, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
@@ -110,21 +116,10 @@ class Orchestrator:
             return Vote(name, {}, reason=f"Its vote was not usable ({problem}).", weight=weight)
         return vote
 
-    def _draw(
-        self,
-        view: Outlook,
-        values: "np.ndarray[tuple[int], np.dtype[np.float64]]",
-        votes: Sequence[Vote],
-        rng: np.random.Generator,
-        *,
-        explore: bool,
-    ) -> Draw:
+    def _draw(self, view: Outlook, values: Floats, deviations: Floats | None, rng: np.random.Generator) -> Draw:
         names = [option.model for option in view.options]
-        unsure = [vote for vote in votes if vote.deviations and vote.weight > 0]
-        if not explore or not unsure or len(names) == 1:
+        if deviations is None or len(names) == 1:
             return draw(names, values, rng=rng)
-        total = sum(vote.weight for vote in unsure)
-        deviations = np.array([sum(v.weight * v.deviations.get(name, 0.0) for v in unsure) / total for name in names])
         losses = self.reward_weights.usd * np.array([option.cost_usd for option in view.options])
         shifts = scenario_shifts(view, deviations, losses, steps=self.max_attempts, weights=self.reward_weights)
         return draw(names, values, shifts=shifts, rng=rng)
@@ -155,6 +150,15 @@ class Orchestrator:
         if left_out:
             told.append(reasons.left_out(left_out))
         return told
+
+
+def _deviations(votes: Sequence[Vote], names: Sequence[str]) -> Floats | None:
+    """Return the (M,) deviations by weight of the votes that give any, or None where none does."""
+    unsure = [vote for vote in votes if vote.deviations and vote.weight > 0]
+    if not unsure:
+        return None
+    total = sum(vote.weight for vote in unsure)
+    return np.array([sum(v.weight * v.deviations.get(name, 0.0) for v in unsure) / total for name in names])
 
 
 def _order(first: str, steps: tuple[PlannedStep, ...], shares: Mapping[str, float]) -> list[str]:

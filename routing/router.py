@@ -13,6 +13,7 @@ import numpy as np
 from routing import reasons
 from routing.calibration import Calibration
 from routing.contexts import traits
+from routing.cost_model import CostModel
 from routing.costs import Candidates, candidates
 from routing.dimension import classify, detect_language
 from routing.encoders import embedding_text, make_encoder
@@ -20,14 +21,12 @@ from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft
 from routing.escalation import Option, outlook, plan
 from routing.evidence import validate
-from routing.failures import FailureCorrelation
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
-from routing.orchestrator import Knowledge, Orchestrator
+from routing.orchestrator import Orchestrator
 from routing.pool import ModelPool, ModelSpec, load_pool
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
-from routing.tallies import Tallies
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
 from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
@@ -80,8 +79,7 @@ class Router:
         self._voter_weights = {name: voter_weights[name] for name in self._voters}
         self._orchestrator = Orchestrator(self._voters, reward_weights, max_attempts)
         self._memory = VectorMemory(self.encoder, memory_capacity)
-        self._costs = Tallies()
-        self._failures = FailureCorrelation()
+        self._costs = CostModel()
         self._calibration = Calibration()
         self._record = VoterRecord()
         self._views: OrderedDict[str, Mapping[str, Mapping[str, float]]] = OrderedDict()
@@ -175,7 +173,7 @@ class Router:
         # Embedding is slow and needs no lock.
         task = self._embedded(task)
         with self._lock:
-            everything = candidates(self.pool, self._costs, task.dimension)
+            everything = candidates(self.pool, self._costs, task)
             left_out = _left_out(everything, exclude, allow, deny, budget_usd)
             left = everything.without(left_out)
             if pinned in left_out:
@@ -189,7 +187,7 @@ class Router:
                 left,
                 self._rng,
                 weights=self._record.weights(self._voter_weights, task.dimension),
-                knowledge=Knowledge(self._failures.model().spread, self._calibration),
+                calibration=self._calibration,
                 explore=explore,
                 pinned=pinned,
                 budget_usd=budget_usd,
@@ -222,10 +220,9 @@ class Router:
             for voter in self._voters.values():
                 voter.learn(evidence)
             numbers = evidence.bare
-            self._failures.learn(numbers)
             self._calibration.learn(numbers)
             self._record.learn(numbers)
-            self._costs.put(numbers)
+            self._costs.learn(evidence)
             for key in evicted:
                 self.forget(key)
         return evidence
@@ -234,10 +231,9 @@ class Router:
         """Drop everything that was learnt from one key."""
         with self._lock:
             self._memory.remove(key)
-            self._costs.remove(key)
+            self._costs.forget(key)
             for voter in self._voters.values():
                 voter.forget(key)
-            self._failures.forget(key)
             self._calibration.forget(key)
             self._record.forget(key)
 
@@ -262,11 +258,9 @@ class Router:
             return None
         by_name = {line.model: line for line in decision.ranked}
         with self._lock:
-            known = candidates(self.pool, self._costs, task.dimension)
             options = {
-                name: Option(name, line.expected_score, known.expected_cost_usd(name))
+                name: Option(name, decision.scenario.get(name, line.expected_score), line.expected_cost_usd)
                 for name, line in by_name.items()
-                if name in known.names
             }
             left = [option for name, option in options.items() if name not in tried]
             if not left:
@@ -275,7 +269,7 @@ class Router:
                 left,
                 failed=[self._expected_before(task, name, options) for name in tried],
                 best_score=max(tried.values(), default=0.0),
-                spread=self._failures.model().spread,
+                spread=decision.spread,
                 calibration=self._calibration,
             )
         steps = plan(

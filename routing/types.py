@@ -75,6 +75,8 @@ class Vote:
     expected_scores: Mapping[str, float] = field(default_factory=dict)
     """What the voter believes each model's score would be, where it has a belief."""
     neighbours: Sequence[Neighbour] = ()
+    spread: float | None = None
+    """How much tasks differ in difficulty beside what the voter knows of them (`routing.difficulty`), if it knows."""
     weight: float = 0.0
     """Set by the orchestrator."""
     deviations: Mapping[str, float] = field(default_factory=dict)
@@ -123,6 +125,10 @@ class RoutingDecision:
     pinned: bool = False
     views: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What each voter that did not abstain believes of each model's score, by voter and model."""
+    spread: float = 1.5
+    """Of the task's difficulty: how much a failure will say about the other models (`routing.difficulty`)."""
+    scenario: Mapping[str, float] = field(default_factory=dict)
+    """Expected scores of the scenario that exploration drew; an escalation of this decision stays within it."""
     plan: Sequence[PlannedStep] = ()
     """What would be tried, in this order, while each step fails; computed again after each failure."""
 

@@ -60,6 +60,7 @@ class Bandit:
             + ".",
             expected_scores=dict(zip(names, belief.scores().tolist(), strict=True)),
             deviations=dict(zip(names, deviations.tolist(), strict=True)),
+            spread=belief.spread,
         )
 
     def learn(self, evidence: Evidence) -> None:

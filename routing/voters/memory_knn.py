@@ -9,20 +9,21 @@ from collections import defaultdict
 
 import numpy as np
 
+from routing.base_rates import OVERALL, BaseRate, BaseRates
 from routing.difficulty import NODE_WEIGHTS, curves
 from routing.evidence import PROVISIONAL_WEIGHT
+from routing.failures import PRIOR_SPREAD
 from routing.memory import NEIGHBOURS
 from routing.priors import STRENGTH, prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights, reward
-from routing.tallies import Tallies
 from routing.types import Evidence, Memory, Neighbour, Pool, RoutingTask, Vote
 from routing.voters.shares import softmax_shares
 
 OWN_STRENGTH = 2.0
 """What the difficulty says of a model counts as this many identical tasks: one failure next door is no verdict."""
-_SPREAD = 1.5
-"""Of the difficulty; see `routing.failures`."""
+
+_NOTHING = BaseRate()
 
 
 class MemoryKnn:
@@ -32,7 +33,7 @@ class MemoryKnn:
 
     def __init__(self, weights: RewardWeights = DEFAULT_REWARD) -> None:
         self._weights = weights
-        self._tallies = Tallies()
+        self._rates = BaseRates()
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
         if task.embedding is None:
@@ -42,9 +43,10 @@ class MemoryKnn:
         if not known:
             return Vote(self.name, {}, reason="No similar task was seen yet.", neighbours=neighbours)
         prior = prior_scores(pool)
-        base = {m: self._tallies.of_model(m).mean_score(prior[m], STRENGTH) for m in pool.names}
+        every = self._rates.of(OVERALL)
+        base = {m: every.get(m, _NOTHING).mean(prior[m], STRENGTH) for m in pool.names}
         names = list(base)
-        chances = curves(np.array(list(base.values())), _SPREAD)
+        chances = curves(np.array(list(base.values())), PRIOR_SPREAD)
         logs = np.zeros_like(NODE_WEIGHTS)
         own_mass: defaultdict[str, float] = defaultdict(float)
         own_score: defaultdict[str, float] = defaultdict(float)
@@ -70,10 +72,10 @@ class MemoryKnn:
         )
 
     def learn(self, evidence: Evidence) -> None:
-        self._tallies.put(evidence)
+        self._rates.learn(evidence)
 
     def forget(self, key: str) -> None:
-        self._tallies.remove(key)
+        self._rates.forget(key)
 
 
 def _nearness(neighbour: Neighbour) -> float:
