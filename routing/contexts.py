@@ -27,12 +27,14 @@ TEXT = slice(1 + len(Dimension), SIZE)
 _POSITIONS = {str(dimension): position for position, dimension in enumerate(Dimension, start=1)}
 _READ_CHARS = 20_000
 _TYPICAL_CHARS = 1500
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\b[A-Z]\w{0,60}(?:Error|Exception)\b:|^panic: ", re.MULTILINE)
+_TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\)|\b[A-Z]\w{0,60}(?:Error|Exception)\b:|^panic: ", re.MULTILINE
+)
 _FAILING_TEST = re.compile(r"\bFAILED\b|\bAssertionError\b|--- FAIL:|not ok \d")
 
 
 def traits(text: str) -> tuple[float, ...]:
-    """Return what can be counted in a text: (log size, has code, has a traceback, has a failing test), about [-1, 1]."""
+    """Return what can be counted in a text, about [-1, 1]: log size, and whether code, a traceback, a failing test."""
     if not text:
         return ()
     read = text[:_READ_CHARS]

@@ -79,9 +79,7 @@ class CostModel:
         for round_ in range(_ROUNDS):
             for name in names:
                 dear = _bounded(rows[name] @ weights) if round_ else np.ones(len(usd[name]))
-                means[name] = float(
-                    (usd[name].sum() + prior[name] * PRIOR_ATTEMPTS) / (dear.sum() + PRIOR_ATTEMPTS)
-                )
+                means[name] = float((usd[name].sum() + prior[name] * PRIOR_ATTEMPTS) / (dear.sum() + PRIOR_ATTEMPTS))
             ratios = np.concatenate([np.minimum(usd[n] / max(means[n], 1e-9), _MOST_RATIO) for n in names])
             weights = np.linalg.solve(curvature, x.T @ ratios / _NOISE + start)
         for name in names:

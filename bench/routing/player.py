@@ -12,8 +12,8 @@ from bench.routing.tracks import Track, Tried
 from routing import Evidence, Router, RoutingDecision, RoutingTask
 from routing.contexts import traits
 from routing.dimension import detect_language
-from routing.types import Memory, Pool, Vote, Voter
 from routing.reward import RewardWeights
+from routing.types import Memory, Pool, Vote, Voter
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -96,7 +96,9 @@ def test_a_pinned_model_comes_first_with_propensity_one() -> None:
 
 
 def test_propensities_are_what_really_happens() -> None:
-    decisions = [UNSURE_ORCHESTRATOR.decide(make_task(), FixedMemory(), pool(), rng, weights={"unsure": 1.0}) for rng in RNGS]
+    decisions = [
+        UNSURE_ORCHESTRATOR.decide(make_task(), FixedMemory(), pool(), rng, weights={"unsure": 1.0}) for rng in RNGS
+    ]
     counts = Counter(decision.chosen for decision in decisions)
     propensities = {line.model: line.propensity for line in decisions[0].ranked}
 
