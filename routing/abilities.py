@@ -24,7 +24,7 @@ from datetime import datetime
 import numpy as np
 
 from routing.change import changed_at
-from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, features
+from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook, weight
 from routing.failures import PRIOR_SPREAD, EarlierFailures, Pairs, pairs, spread_and_offsets
 from routing.logits import Floats, logits, sigmoid
@@ -116,21 +116,21 @@ class Abilities:
         self._shared = spreads.shared()
         self._own = spreads.own()
         self._book = EvidenceBook()
-        self._features: dict[str, Floats] = {}
+        self._features = FeatureBook()
         self._rows: defaultdict[str, _Rows] = defaultdict(_Rows)
         self._failures = EarlierFailures()
         self._fit: tuple[dict[str, float], dict[str, int], _Posterior] | None = None
 
     def learn(self, evidence: Evidence) -> None:
         stands, old = self._book.put(evidence)
+        if self._features.put(evidence) and not stands:
+            self._changed(self._book.get(evidence.key).model)
         if not stands:
-            if evidence.embedding is not None and evidence.key in self._features:
-                self._place_features(evidence)
             return
         if old is not None:
             self._unplace(old)
         insort(self._rows[evidence.model].order, (evidence.at, evidence.key))
-        self._place_features(evidence)
+        self._changed(evidence.model)
         self._failures.put(evidence, old, self._book)
 
     def forget(self, key: str) -> None:
@@ -138,7 +138,7 @@ class Abilities:
         if old is None:
             return
         self._unplace(old)
-        del self._features[key]
+        self._features.remove(key)
         self._failures.drop(old, self._book)
         self._fit = None
 
@@ -252,9 +252,8 @@ class Abilities:
             rows.stacked = np.stack([self._features[key] for key in keys]), scores, counts
         return rows.stacked
 
-    def _place_features(self, evidence: Evidence) -> None:
-        self._rows[evidence.model].stacked = None
-        self._features[evidence.key] = features(evidence.dimension, evidence.traits, evidence.embedding)
+    def _changed(self, model: str) -> None:
+        self._rows[model].stacked = None
         self._fit = None
 
     def _unplace(self, old: Evidence) -> None:

@@ -14,6 +14,7 @@ from routing.draw import Draw, draw, scenario_scores, scenario_shifts
 from routing.escalation import Option, Outlook, first_values, outlook, plan
 from routing.failures import PRIOR_SPREAD
 from routing.logits import Floats
+from routing.namings import NamingRecord
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.types import Memory, PlannedStep, Pool, RankedModel, RoutingDecision, RoutingTask, Vote, Voter
@@ -39,7 +40,7 @@ class Orchestrator:
         rng: np.random.Generator,
         *,
         weights: Mapping[str, float],
-        worth_of: Callable[[Collection[str]], Mapping[str, float]] | None = None,
+        worth_of: Callable[[Collection[str]], dict[str, float]] | None = None,
         calibration: Calibration | None = None,
         explore: bool = True,
         pinned: str | None = None,
@@ -54,7 +55,7 @@ class Orchestrator:
             pool: the models with their expected costs.
             rng: draws the scenario of an exploration.
             weights: of the voters, by name.
-            worth_of: returns what a naming is worth, by voter (`routing.namings`), for voters without beliefs.
+            worth_of: returns what a naming is worth, by voter (`routing.namings`); None: what it is at first.
             calibration: how far the verifier is to be trusted, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
@@ -63,7 +64,10 @@ class Orchestrator:
         """
         votes = tuple(self._ask(name, voter, weights[name], task, memory, pool) for name, voter in self.voters.items())
         believed, named = views(votes, pool), namings(votes, pool)
-        worth = {} if worth_of is None else worth_of(sorted(named))
+        if worth_of is None:
+            worth = NamingRecord().steps({name: weights[name] for name in named}, task.dimension)
+        else:
+            worth = worth_of(sorted(named))
         spread = next((vote.spread for vote in votes if vote.spread is not None), PRIOR_SPREAD)
         scores = expected_scores(votes, believed, named, worth, pool)
         # Equal values go to the cheaper model, then by name.
