@@ -10,6 +10,7 @@ from pathlib import Path
 from routing import Dimension, RoutingTask
 from routing.dimension import classify, detect_language
 from sandbox.ahead import SandboxesAhead
+from sandbox.notes import contributor_notes
 from sandbox.patch import BLOCKED, PatchRules
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
@@ -34,6 +35,8 @@ class Work:
     test_command: TestCommand | None
     rules: PatchRules
     hint: str
+    notes: str
+    """The repository's own for contributors."""
 
 
 @contextmanager
@@ -72,6 +75,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                 test_command=discover(archive, source.config.test or None),
                 rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
                 hint=task.hint,
+                notes=contributor_notes(archive),
             )
 
 

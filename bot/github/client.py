@@ -17,9 +17,9 @@ from github.Repository import Repository
 from urllib3.util import Retry
 
 from bot.errors import CredentialsRefused
+from bot.github.app_key import app_auth
 from bot.github.failures import translated
 from sandbox.types import Author
-from store.errors import ConfigurationError
 from store.scrub import register_secret
 from store.settings import Settings
 from store.types import utc_now
@@ -77,16 +77,9 @@ class Clients:
         Raises:
             ConfigurationError: they are missing or cannot be read.
         """
-        key = settings.secret("github_private_key")
-        if settings.github_app_id is None or not key:
-            raise ConfigurationError(
-                "GitHub App: set ACROUTER_GITHUB_APP_ID and ACROUTER_GITHUB_PRIVATE_KEY_FILE (or "
-                "ACROUTER_GITHUB_PRIVATE_KEY)."
-            )
-        register_secret(key)
+        self._app_auth = app_auth(settings)
+        register_secret(settings.secret("github_private_key"))
         self.settings = settings
-        self.app_id = settings.github_app_id
-        self._app_auth = Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n"))
         self._tokens: dict[int, Token] = {}
         self._lock = threading.Lock()
         # A PyGithub client keeps the request under way in itself: each thread has its own.
