@@ -3,6 +3,8 @@
 # a Docker daemon is started here when none answers.
 set -eu
 cd "$(dirname "$0")/.."
+# The tests start acrouter's processes a hundred times: what is compiled once is kept.
+unset PYTHONDONTWRITEBYTECODE
 
 if ! docker info >/dev/null 2>&1; then
     if [ "$(id -u)" -ne 0 ]; then
