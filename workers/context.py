@@ -65,6 +65,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                     language=language,
                     title=source.title,
                     link=source.link,
+                    trigger=task.trigger.value,
                 ),
                 archive=archive,
                 sandbox=spec,
