@@ -42,6 +42,8 @@ class IssueLabeled:
     body: str
     label: str
     is_open: bool
+    labels: tuple[str, ...] = ()
+    """All that the issue carries."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class CommentCreated:
     comment_id: int
     body: str
     author_association: str
+    labels: tuple[str, ...] = ()
+    """Of the issue or PR."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +237,12 @@ def _issues(payload: Payload) -> Event:
         body=issue.optional_text("body"),
         label=label.text("name") if label else "",
         is_open=issue.text("state") == "open",
+        labels=_labels(issue),
     )
+
+
+def _labels(issue: Payload) -> tuple[str, ...]:
+    return tuple(label.optional_text("name") for label in issue.objects("labels"))
 
 
 def _issue_comment(payload: Payload) -> Event:
@@ -251,6 +260,7 @@ def _issue_comment(payload: Payload) -> Event:
         comment_id=comment.number("id"),
         body=comment.optional_text("body"),
         author_association=comment.optional_text("author_association"),
+        labels=_labels(issue),
     )
 
 

@@ -53,6 +53,20 @@ class RepositoryConfig(_Strict):
     budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
     """Of one task."""
     max_attempts: int | None = Field(None, ge=1, le=20)
+    dimension: Literal[
+        "",
+        "code_generation",
+        "algorithm",
+        "bug_fixing",
+        "code_completion",
+        "code_refactoring",
+        "data_science",
+        "multi_language",
+        "code_understanding",
+        "test_generation",
+        "agentic_programming",
+    ] = ""
+    """What kind of task every task of this repository is. Empty: found in its text, or said by a label."""
     draft: bool = False
     """Open PRs as drafts."""
     blocked_paths: list[Name] = []

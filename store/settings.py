@@ -62,6 +62,16 @@ class Settings(BaseSettings):
     reward_usd_weight: float = Field(0.1, ge=0)
     voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
 
+    policy_url: str = ""
+    """OpenAI-compatible URL of the policy voter's server, e.g. `http://127.0.0.1:8000/v1`. Empty: no such voter."""
+    policy_model: str = ""
+    """The name under which that server serves the policy model or its adapter."""
+    policy_api_key: SecretStr | None = None
+    policy_deadline_s: float = Field(1.5, gt=0, le=60)
+    """The policy voter abstains when its model takes longer."""
+    logreg_file: Path | None = None
+    """The `logreg` voter's model, made by `acrouter train logreg`. Empty: no such voter."""
+
     task_budget_usd: float = Field(2.0, gt=0, allow_inf_nan=False)
     day_budget_usd: float = Field(50.0, gt=0, allow_inf_nan=False)
     month_budget_usd: float = Field(500.0, gt=0, allow_inf_nan=False)
@@ -92,7 +102,9 @@ class Settings(BaseSettings):
     log_json: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    @field_validator("github_private_key_file", "github_webhook_secret_file", "github_app_id", mode="before")
+    @field_validator(
+        "github_private_key_file", "github_webhook_secret_file", "github_app_id", "logreg_file", mode="before"
+    )
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value

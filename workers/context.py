@@ -50,11 +50,9 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         run.check()
         spec = SandboxSpec(_image(run, source, archive), labels(run), sandbox_limits(run.runtime.settings))
         task = run.task()
-        dimension = (
-            Dimension(task.dimension)
-            if task.dimension
-            else classify(source.title, source.text, trigger=task.trigger.value)
-        )
+        # A person's word, by a label or the repository's configuration, goes before what the text looks like.
+        asked = task.dimension or source.config.dimension
+        dimension = Dimension(asked) if asked else classify(source.title, source.text, trigger=task.trigger.value)
         language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
         with SandboxesAhead(run.runtime.backend, spec) as sandboxes:
@@ -68,6 +66,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                     language=language,
                     title=source.title,
                     link=source.link,
+                    trigger=task.trigger.value,
                 ),
                 archive=archive,
                 sandbox=spec,

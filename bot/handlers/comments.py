@@ -3,7 +3,7 @@
 from bot.commands import Command, Verb, parse_commands
 from bot.errors import CommandError
 from bot.events import CommentCreated
-from bot.handlers import retrying
+from bot.handlers import dimensions, retrying
 from bot.handlers.context import Context
 from bot.handlers.explaining import explanation, status
 from bot.handlers.starting import refuse_person, start
@@ -84,6 +84,7 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
         delivery_guid=context.guid,
         title=event.title,
         text=event.issue_body,
+        dimension=dimensions.asked_for(event.labels),
         base_ref=base_ref,
         base_sha=base_sha,
         hint=command.hint,

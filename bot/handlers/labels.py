@@ -1,6 +1,7 @@
 """The trigger label on an issue starts a task."""
 
 from bot.events import IssueLabeled
+from bot.handlers import dimensions
 from bot.handlers.context import Context
 from bot.handlers.starting import refuse_person, start
 from store.states import TaskKind, Trigger
@@ -32,6 +33,7 @@ def issue_labeled(context: Context, event: IssueLabeled) -> str | None:
             delivery_guid=context.guid,
             title=event.title,
             text=event.body,
+            dimension=dimensions.asked_for(event.labels),
         ),
         marker=f"<!-- acrouter:delivery={context.guid} -->",
     )
