@@ -37,6 +37,8 @@ def _now() -> Any:
 class Delivery(SQLModel, table=True):
     """The inbox: one row for each `X-GitHub-Delivery`, stored before the webhook is acknowledged."""
 
+    __table_args__ = (Index("ix_delivery_received_at", "received_at", "state"),)
+
     id: int | None = _id()
     guid: str = Field(unique=True, max_length=100)
     event: str = Field(max_length=100)

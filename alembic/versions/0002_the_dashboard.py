@@ -15,6 +15,7 @@ depends_on = None
 _ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 _INDEXES = {
+    "ix_delivery_received_at": ("delivery", ["received_at", "state"]),
     "ix_task_updated_at": ("task", ["updated_at"]),
     "ix_task_facts": (
         "task",

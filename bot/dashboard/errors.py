@@ -13,3 +13,7 @@ class SignInError(DashboardError):
 
 class BadRequestError(DashboardError):
     """A page, a filter or a form has a value that cannot be; the message names it."""
+
+
+class GitHubSilentError(SignInError):
+    """GitHub did not answer: nothing is known of anybody's rights."""
