@@ -53,6 +53,25 @@ class Settings(BaseSettings):
     """Pause between two writes, as GitHub's best practices ask for."""
     trigger_label: str = "acrouter"
 
+    github_client_id: str = ""
+    """Of the App, for sign-in to the dashboard. Empty: only the one-time link that `acrouter up` prints."""
+    github_client_secret: SecretStr | None = None
+    github_client_secret_file: Path | None = None
+    dashboard_allowed: str = ""
+    """Who may look: organisations (`octo`), teams (`octo/core`) and people (`@ada`), with commas between."""
+    dashboard_operators: str = ""
+    """Who of them may retry what failed. Written as `dashboard_allowed`."""
+    dashboard_admins: str = ""
+    """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
+    dashboard_session_hours: float = Field(12.0, gt=0)
+    dashboard_secret: SecretStr | None = None
+    """Signs the dashboard's cookies. Unset: a random one is kept in `data_dir`; several web processes need one value."""
+    dashboard_secret_file: Path | None = None
+    digest_issue: str = ""
+    """`OWNER/NAME#NUMBER`: a digest of each week is written there as a comment. Empty: none."""
+    trace_endpoint: str = ""
+    """OTLP over HTTP, e.g. `http://localhost:4318/v1/traces` (extra `otel`). Empty: no traces."""
+
     encoder: str = "hashing"
     """`hashing` (built in, lexical), `minilm` (extra `embeddings`), `sentence-transformers:NAME_OR_PATH`, or
     `api:LITELLM_MODEL`."""
@@ -103,7 +122,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator(
-        "github_private_key_file", "github_webhook_secret_file", "github_app_id", "logreg_file", mode="before"
+        *("github_private_key_file", "github_webhook_secret_file", "github_app_id"),
+        *("github_client_secret_file", "dashboard_secret_file", "logreg_file"),
+        mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
@@ -133,7 +154,10 @@ class Settings(BaseSettings):
         """True when no broker is configured and the web process works by itself."""
         return not self.redis_url
 
-    def secret(self, name: Literal["github_private_key", "github_webhook_secret"]) -> str | None:
+    def secret(
+        self,
+        name: Literal["github_private_key", "github_webhook_secret", "github_client_secret", "dashboard_secret"],
+    ) -> str | None:
         """Return a secret from its value or its file, or None where neither is set.
 
         Raises:

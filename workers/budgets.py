@@ -7,7 +7,7 @@ row has closed yet. Windows (day, month, in UTC) are computed from it, never kep
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import exists
@@ -18,11 +18,15 @@ from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
 from store.states import LedgerKind
-from store.tables import Ledger, Task
+from store.suggest import did_you_mean
+from store.tables import AuditEntry, CapOverride, Ledger, Task
 from store.types import utc_now
+from workers.errors import BudgetError
 from workers.locks import take_turn
 
 MICROS = 1_000_000
+LARGEST_CAP_USD = 1_000_000.0
+"""A cap above it is a slip of the finger."""
 
 
 def to_micros(usd: float) -> int:
@@ -60,12 +64,50 @@ def _start_of_month() -> datetime:
     return _start_of_day().replace(day=1)
 
 
-def installation_caps(settings: Settings) -> tuple[Cap, ...]:
-    """Return the caps that hold for all tasks together."""
-    return (
+def installation_caps(session: Session, settings: Settings) -> tuple[Cap, ...]:
+    """Return the caps that hold for all tasks together: the settings', or what a person put in their place."""
+    changed = {row.name: row.limit_micros for row in session.exec(select(CapOverride)).all()}
+    caps = (
         Cap("day", to_micros(settings.day_budget_usd), "ACROUTER_DAY_BUDGET_USD", _start_of_day),
         Cap("month", to_micros(settings.month_budget_usd), "ACROUTER_MONTH_BUDGET_USD", _start_of_month),
     )
+    return tuple(
+        replace(cap, limit_micros=changed[cap.name], setting="it on the dashboard, under Budgets")
+        if cap.name in changed
+        else cap
+        for cap in caps
+    )
+
+
+def set_cap(database: Database, settings: Settings, name: str, usd: float | None, *, by: str) -> None:
+    """Put a limit in place of a setting's, or with None the setting's own back, and keep it in the audit log.
+
+    Raises:
+        BudgetError: there is no such cap, or the amount is none.
+    """
+    with database.session() as session:
+        take_turn(session, "ledger")
+        before = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
+        if name not in before:
+            raise BudgetError(f"There is no cap '{name}'.{did_you_mean(name, before)} There are: {', '.join(before)}.")
+        old = session.get(CapOverride, name)
+        if usd is None:
+            if old is not None:
+                session.delete(old)
+        elif not (math.isfinite(usd) and 0 < usd <= LARGEST_CAP_USD):
+            raise BudgetError(f"The cap of a {name} must be above 0 and at most {LARGEST_CAP_USD:,.0f} US dollars.")
+        else:
+            session.merge(CapOverride(name=name, limit_micros=to_micros(usd), set_by=by, at=utc_now()))
+        session.flush()
+        after = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
+        session.add(
+            AuditEntry(
+                actor=by,
+                action="cap changed" if usd is not None else "cap back to its setting",
+                target=name,
+                data={"before_usd": to_usd(before[name]), "after_usd": to_usd(after[name])},
+            )
+        )
 
 
 def spent_micros(
@@ -105,7 +147,7 @@ def reserve(database: Database, settings: Settings, *, task_id: int, attempt_id:
                 f"${to_usd(spent):.4f} is used. `/route retry budget=USD` starts again with another budget, up to the "
                 "operator's ACROUTER_TASK_BUDGET_USD."
             )
-        for cap in installation_caps(settings):
+        for cap in installation_caps(session, settings):
             if spent_micros(session, since=cap.since()) + amount > cap.limit_micros:
                 raise BudgetExceeded(cap.refusal())
         session.add(

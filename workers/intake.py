@@ -122,7 +122,7 @@ def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Join
 
 
 def _within_caps(session: Session, settings: Settings) -> Refused | None:
-    for cap in budgets.installation_caps(settings):
+    for cap in budgets.installation_caps(session, settings):
         if budgets.spent_micros(session, since=cap.since()) >= cap.limit_micros:
             return Refused(cap.refusal())
     return None
