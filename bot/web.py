@@ -1,4 +1,4 @@
-"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere."""
+"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. Beside them, the dashboard."""
 
 import re
 from http import HTTPStatus
@@ -6,10 +6,11 @@ from http import HTTPStatus
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from bot.dashboard.app import add_dashboard
 from bot.errors import PayloadError, SignatureError
 from bot.inbox import store_delivery
 from bot.signature import verify
@@ -37,8 +38,10 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
     app = FastAPI(title="acrouter", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/")
-    async def root() -> dict[str, str]:
-        return {"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"}
+    async def root(request: Request) -> Response:
+        if "text/html" in request.headers.get("Accept", ""):
+            return RedirectResponse("/overview", HTTPStatus.SEE_OTHER)
+        return JSONResponse({"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"})
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
@@ -58,6 +61,7 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         await run_in_threadpool(_check, body, signature, secret)
         return await run_in_threadpool(_receive, database, queue, guid, event, body)
 
+    add_dashboard(app, settings, database, queue)
     return app
 
 

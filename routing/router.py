@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from routing import reasons
+from routing import ahead, reasons
 from routing.costs import Candidates, candidates
 from routing.dimension import classify, detect_language
 from routing.encoders import embedding_text, make_encoder
@@ -26,7 +26,8 @@ from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.tallies import Tallies
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
-from routing.voters import DEFAULT_WEIGHTS, make_voters
+from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
+from routing.voters.optional import configured
 from store.settings import Settings
 
 Answer = TypeVar("Answer")
@@ -47,6 +48,7 @@ class Router:
         reward_weights: RewardWeights = DEFAULT_REWARD,
         memory_capacity: int = CAPACITY,
         max_attempts: int = 3,
+        factories: Mapping[str, Factory] = FACTORIES,
         seed: int | None = None,
     ) -> None:
         """Make a router that knows nothing but prices.
@@ -58,6 +60,7 @@ class Router:
             reward_weights: what a score and a dollar are worth.
             memory_capacity: entries kept, first in first out.
             max_attempts: of one task, for its plan.
+            factories: makes the voters that `voter_weights` names; add your own here.
             seed: of the exploration, for tests and replays; None: unpredictable.
 
         Raises:
@@ -67,7 +70,7 @@ class Router:
         self.encoder: Encoder = encoder or HashingEncoder()
         self.reward_weights = reward_weights
         self.max_attempts = max_attempts
-        self._voters = make_voters(voter_weights, reward_weights)
+        self._voters = make_voters(voter_weights, reward_weights, factories)
         self._orchestrator = Orchestrator(self._voters, dict(voter_weights), reward_weights, max_attempts)
         self._memory = VectorMemory(self.encoder, memory_capacity)
         self._costs = Tallies()
@@ -93,10 +96,13 @@ class Router:
             ConfigurationError: the pool's file or the voters' weights are wrong.
             EncoderError: the encoder is unknown or cannot be loaded.
         """
+        pool, encoder = load_pool(settings.models_file), make_encoder(settings.encoder)
+        factories, weights = configured(settings, encoder, pool)
         return cls(
-            load_pool(settings.models_file),
-            encoder=make_encoder(settings.encoder),
-            voter_weights=settings.voter_weights,
+            pool,
+            encoder=encoder,
+            voter_weights=weights,
+            factories=factories,
             reward_weights=RewardWeights(settings.reward_score_weight, settings.reward_usd_weight),
             memory_capacity=settings.memory_capacity,
             max_attempts=settings.max_attempts,
@@ -116,6 +122,7 @@ class Router:
             repository=repository,
             language=detect_language(text),
             title=title,
+            trigger=trigger,
         )
 
     def embed(self, title: str, text: str) -> Vector | None:
@@ -160,6 +167,8 @@ class Router:
             self.pool.get(name)
         # Embedding is slow and needs no lock.
         task = self._embedded(task)
+        if not pinned:
+            task = self._asked_ahead(task, exclude, allow, deny, budget_usd)
         with self._lock:
             everything = candidates(self.pool, self._costs, task.dimension)
             left_out = _left_out(everything, exclude, allow, deny, budget_usd)
@@ -272,6 +281,21 @@ class Router:
         if isinstance(task, str):
             task = self.task(f"task:{uuid.uuid4().hex}", task)
         return run(self, task, call_model, verify, budget_usd=budget_usd, good_enough=good_enough)
+
+    def _asked_ahead(
+        self,
+        task: RoutingTask,
+        exclude: Collection[str],
+        allow: Collection[str] | None,
+        deny: Collection[str],
+        budget_usd: float | None,
+    ) -> RoutingTask:
+        """Ask the slow voters: what they need is read within the lock, and nobody else waits for their answers."""
+        with self._lock:
+            everything = candidates(self.pool, self._costs, task.dimension)
+            left = everything.without(_left_out(everything, exclude, allow, deny, budget_usd))
+            calls = ahead.prepare(self._voters.values(), task, self._memory, left) if left.names else {}
+        return replace(task, votes_ahead=ahead.ask(calls)) if calls else task
 
     def _embedded(self, task: RoutingTask) -> RoutingTask:
         if task.embedding is None:

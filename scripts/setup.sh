@@ -75,3 +75,5 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     fi
     printf '%s' "$wanted" >"$stamp"
 fi
+# The policy voter's tests ask a real vLLM, which has an environment of its own.
+[ "$kind" != dev ] || PYTHON="$python" scripts/vllm.sh

@@ -151,6 +151,7 @@ def _show_decision(console: Console, runtime: object, title: str, text: str, mod
         dimension=classify(title, text, trigger=Trigger.COMMAND_LINE.value),
         repository=repository,
         title=title,
+        trigger=Trigger.COMMAND_LINE.value,
     )
     decision = runtime.brain.choose(task, pinned=model)
     console.print(decision_table(decision))

@@ -36,6 +36,9 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     attempts = installation.attempts()
     assert attempts[0].model == "scripted-medium", "nothing is known yet: price alone speaks for the middle one"
     assert attempts[-1].model == "scripted-large", installation.history()
+    told = attempts[-1].trajectory["messages"][1]["content"]
+    assert "Attempt 1" in told, "the second model knows what the first one tried"
+    assert attempts[0].patch.splitlines()[0] in told
     verdicts = [installation.verification(attempt).verdict for attempt in attempts]
     assert verdicts[0] == "breaking"
     assert verdicts[-1] == "verified"
