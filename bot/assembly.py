@@ -102,11 +102,12 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     The agent's libraries take seconds to import. That is done here, so that no task waits for it.
     """
     from bot.handle import make_handler
+    from bot.sweep import sweep_deliveries
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    return WorkerJobs(Worker(runtime, make_handler(runtime)))
+    return WorkerJobs(Worker(runtime, make_handler(runtime), sweep_deliveries))
 
 
 class Ticker:

@@ -74,6 +74,25 @@ class Repository(SQLModel, table=True):
     default_branch: str = Field(default="", max_length=300)
     private: bool = False
     active: bool = True
+    onboarding_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """When it was offered a configuration, or found to need none; None: not yet."""
+    updated_at: datetime = _now()
+
+
+class Sweep(SQLModel, table=True):
+    """When each of the regular looks at GitHub is due; one process at a time takes one."""
+
+    name: str = Field(primary_key=True, max_length=50)
+    due_at: datetime = Field(sa_type=UtcDateTime)
+    done_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """Everything up to here has been looked at."""
+
+
+class ConfigurationFile(SQLModel, table=True):
+    """The last valid `.acrouter.yml` of a repository's default branch: it stays in force while a newer one is wrong."""
+
+    repository_id: int = Field(primary_key=True, foreign_key="repository.id", sa_type=BigInteger)
+    text: str = Field(sa_type=Text)
     updated_at: datetime = _now()
 
 
@@ -102,6 +121,8 @@ class Task(SQLModel, table=True):
     requested_by: str = Field(default="", max_length=200)
     delivery_guid: str | None = Field(default=None, unique=True, max_length=100)
     """The delivery that started it: the same one cannot start a second."""
+    trigger_key: str | None = Field(default=None, unique=True, max_length=200)
+    """Names what started it, e.g. one comment: told by a second webhook, it starts no second task."""
     title: str = Field(default="", sa_type=Text)
     text: str = Field(default="", sa_type=Text)
     """Untrusted: the issue, the PR or the failing log, as fetched."""

@@ -72,7 +72,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                 sandbox=spec,
                 sandboxes=sandboxes,
                 test_command=discover(archive, source.config.test or None),
-                rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
+                rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths), allowed=source.config.allowed_paths),
                 hint=task.hint,
                 notes=contributor_notes(archive),
             )

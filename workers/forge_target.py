@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
-from store.errors import ConfigurationError
-from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config
+from store.repo_config import CONFIG_FILE, RepositoryConfig
+from store.repo_yaml import RepositoryConfigurationError
 from store.scrub import scrub
 from store.states import OutcomeKind, TaskKind, TaskState
 from store.tables import Task
 from templates import render
 from workers import outcomes
 from workers.attempts import Attempted
+from workers.configuration import in_force
 from workers.context import Work
 from workers.errors import PipelineError
 from workers.history import record
@@ -33,7 +34,7 @@ class ForgeTarget:
 
     def fetch(self, run: Run) -> Source:
         task = run.task()
-        config = self._config()
+        config = self._config(run)
         title, text, base_ref, base_sha, link = self._words(task)
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
         if not mirror.has(base_sha):
@@ -125,14 +126,15 @@ class ForgeTarget:
             raise PushError(f"The branch {branch} is there already, with commits that are not acrouter's.")
         mirror.push(remote, commit, branch, expected=None)
 
-    def _config(self) -> RepositoryConfig:
-        text = self.forge.file_text(self.repository, CONFIG_FILE, "")
-        if text is None:
-            return RepositoryConfig()
+    def _config(self, run: Run) -> RepositoryConfig:
         try:
-            return parse_repository_config(text)
-        except ConfigurationError as error:
+            rules = in_force(run.runtime.database, self.forge, self.repository, run.runtime.settings)
+        except RepositoryConfigurationError as error:
             raise Refusal(f"{CONFIG_FILE} on the default branch has a mistake:\n{error}") from error
+        if rules.mistakes:
+            told = "\n".join(map(str, rules.mistakes))
+            run.note(f"{CONFIG_FILE} has a mistake; the last valid one stays in force.\n{told}")
+        return rules.config
 
     def _words(self, task: Task) -> tuple[str, str, str, str, str]:
         match task.kind:

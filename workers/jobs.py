@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from workers.pipeline import work_on
 from workers.reconciler import reconcile
 from workers.runtime import Worker
+from workers.sweeps import sweep
 
 
 @dataclass(frozen=True)
@@ -20,5 +21,7 @@ class WorkerJobs:
         work_on(self.worker.runtime, task_id)
 
     def reconcile(self) -> None:
-        """Bring back what was lost."""
+        """Bring back what was lost here, then what GitHub could not tell us."""
         reconcile(self.worker.runtime)
+        self.worker.sweep_deliveries(self.worker.runtime)
+        sweep(self.worker.runtime)

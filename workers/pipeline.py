@@ -81,7 +81,7 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     config, settings, task = work.source.config, run.runtime.settings, run.task()
     if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
-    if made and task.pinned_model:
+    if made and (task.pinned_model or config.escalation == "off"):
         return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
     allow, deny = config.models.allow or None, config.models.deny

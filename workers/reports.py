@@ -100,7 +100,8 @@ def _write(runtime: Runtime, view: TaskView) -> None:
         _save(runtime, view, check_run_id=_report_check(forge, repository, view))
     if number is not None and task.kind is not TaskKind.CI_FAILURE:
         with _unless_refused("labels", view):
-            forge.set_state_label(repository, number, "working" if task.state.is_open else _LABELS[task.state])
+            state: StateLabel = "working" if task.state.is_open else _LABELS[task.state]
+            forge.set_state_label(repository, number, state, view.trigger_label)
 
 
 @contextmanager

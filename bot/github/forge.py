@@ -1,15 +1,16 @@
 """GitHub as the workers' Forge. Each method is one concern's function with errors translated and a token at hand."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from datetime import datetime
 
 from github.Repository import Repository
 
 from bot.errors import CredentialsRefused
-from bot.github import checks, ci, contents, issues, pulls
-from bot.github.client import FETCH, PUSH, Clients
+from bot.github import checks, ci, contents, hook_deliveries, issues, proposals, pulls
+from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, Clients
 from bot.github.failures import translated
+from bot.github.hook_deliveries import Missed
 from sandbox.types import Author, GitRemote
 from store.settings import Settings
 from workers.ports import (
@@ -17,6 +18,7 @@ from workers.ports import (
     CheckRunContent,
     CiFailure,
     IssueInfo,
+    Permission,
     PullRequestInfo,
     RepositoryRef,
     StateLabel,
@@ -73,9 +75,13 @@ class GitHubForge:
         with self._open(repository, f"read {path}") as opened:
             return contents.read_file(opened, path, ref)
 
-    def permission(self, repository: RepositoryRef, login: str) -> Literal["admin", "write", "read", "none"]:
+    def permission(self, repository: RepositoryRef, login: str) -> Permission:
         with self._open(repository, f"read the permission of {login}") as opened:
             return contents.read_permission(opened, login)
+
+    def is_team_member(self, repository: RepositoryRef, team: str, login: str) -> bool:
+        with self._clients.opened(repository, MEMBERS) as opened, translated(f"ask who is in the team {team}"):
+            return contents.is_team_member(opened, repository.full_name.split("/", 1)[0], team, login)
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
         token = self._clients.mint(repository, PUSH if write else FETCH)
@@ -112,9 +118,21 @@ class GitHubForge:
                 draft=draft,
             )
 
-    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
+    def propose_file(
+        self, repository: RepositoryRef, *, branch: str, path: str, text: str, title: str, body: str
+    ) -> PullRequestInfo:
+        action = f"propose {path} in {repository.full_name}"
+        with self._clients.opened(repository, PROPOSE) as opened, translated(action):
+            return proposals.propose_file(
+                opened, repository.full_name, branch=branch, path=path, text=text, title=title, body=body
+            )
+
+    def missed_deliveries(self, since: datetime, known: Callable[[Collection[str]], set[str]]) -> Iterator[Missed]:
+        return hook_deliveries.missed(self._clients, since, known)
+
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel, trigger: str) -> None:
         with self._open(repository, f"set the labels of {number}") as opened:
-            issues.set_state_label(opened, number, self._settings.trigger_label, state)
+            issues.set_state_label(opened, number, state, trigger)
 
     def reply(self, repository: RepositoryRef, number: int, marker: str, body: str) -> None:
         with self._open(repository, f"comment on {number}") as opened:

@@ -5,10 +5,10 @@ from sqlmodel import select
 from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
 from bot.github.ci import WRITERS_TRIGGERS
 from bot.handlers.context import BRANCH_PREFIX, Context
+from bot.handlers.rules import rules_now
 from bot.handlers.starting import start
 from bot.handlers.tasks import tasks_of_branch
-from store.errors import ConfigurationError
-from store.repo_config import CONFIG_FILE, parse_repository_config
+from store.repo_config import CONFIG_FILE
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
 from workers.intake import NewTask
@@ -72,8 +72,9 @@ def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted
 
 def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, run_id: int, name: str) -> str | None:
     branch, head_sha = event.head_branch, event.head_sha
-    if refusal := _forbidden(context, name):
-        return refusal
+    rules = rules_now(context)
+    if not rules.config.wants_ci_fix(name):
+        return f"{CONFIG_FILE} {'has a mistake' if rules.mistakes else 'does not ask for it'}"
     with context.database.session() as session:
         known = session.exec(
             select(Task.id).where(Task.repository_id == context.repository.id, Task.ci_run_id == run_id)
@@ -100,17 +101,6 @@ def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, 
             base_sha=head_sha,
             ci_run_id=run_id,
         ),
+        rules,
         marker="",  # nobody asked: there is nobody to answer
     )
-
-
-def _forbidden(context: Context, workflow: str) -> str | None:
-    """Why the repository's configuration, as the default branch has it, starts nothing; None where it does."""
-    text = context.forge.file_text(context.repository, CONFIG_FILE, "")
-    if text is None:
-        return f"there is no {CONFIG_FILE}"
-    try:
-        config = parse_repository_config(text)
-    except ConfigurationError as error:
-        return f"{CONFIG_FILE} has a mistake: {error}"
-    return None if config.wants_ci_fix(workflow) else f"{CONFIG_FILE} does not ask for it"

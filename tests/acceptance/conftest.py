@@ -115,6 +115,7 @@ def installed(
         "ACROUTER_GITHUB_API_URL": github.base_url,
         "ACROUTER_GITHUB_WEB_URL": github.base_url,
         "ACROUTER_GITHUB_WRITE_PAUSE_S": "0",
+        "ACROUTER_ONBOARDING": "off",
         "ACROUTER_LEASE_S": "4",
         "ACROUTER_RECONCILE_EVERY_S": "1",
         "ACROUTER_MODEL_TIMEOUT_S": "20",
