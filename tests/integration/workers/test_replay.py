@@ -15,8 +15,8 @@ from routing.evidence_store import save
 from routing.records import decision_columns
 from store.database import Database
 from store.migrations import upgrade
-from store.states import AttemptState
-from store.tables import Attempt, Decision
+from store.states import AttemptState, OutcomeKind
+from store.tables import Attempt, Decision, Outcome, Task, Verification
 from tests.support.routing import START, make_evidence
 from tests.support.rows import add_task
 
@@ -132,3 +132,32 @@ def test_route_says_what_is_wrong(installation: Path) -> None:
         (["route", "x", "--dimension", "algorithms"], "Did you mean 'algorithm'"),
     ):
         assert told in str(CliRunner().invoke(app, arguments).exception)
+
+
+def test_calibration_holds_the_verifiers_scores_against_what_became_of_the_prs(installation: Path) -> None:
+    database = Database(f"sqlite:///{installation / 'calibration.sqlite3'}")
+    upgrade(database)
+    for number, (score, kind) in enumerate([(0.9, OutcomeKind.MERGED), (0.7, OutcomeKind.CLOSED), (0.8, None)]):
+        task_id = add_task(database, target=f"42/issues/{number}", dimension="bug_fixing")
+        with database.session() as session:
+            decision = Decision(task_id=task_id, chosen="twin", propensity=1.0)
+            session.add(decision)
+            session.flush()
+            attempt = Attempt(task_id=task_id, decision_id=decision.id or 0, number=1, model="twin", score=score)
+            session.add(attempt)
+            session.flush()
+            signals = [{"name": "applies", "value": 1.0}, {"name": "examples", "value": None}]
+            session.add(Verification(attempt_id=attempt.id or 0, score=score, verdict="verified", signals=signals))
+            session.get_one(Task, task_id).published_attempt_id = attempt.id
+            if kind is not None:
+                session.add(Outcome(task_id=task_id, kind=kind, at=START))
+
+    environment = {"ACROUTER_DATABASE_URL": f"sqlite:///{installation / 'calibration.sqlite3'}"}
+    told = json.loads(CliRunner().invoke(app, ["calibration", "--json"], env=environment).stdout)
+    shown = CliRunner().invoke(app, ["calibration"], env=environment).output
+
+    assert told["all"]["count"] == 2  # the third PR is open
+    assert told["all"]["brier"] == pytest.approx((0.1**2 + 0.7**2) / 2)
+    assert list(told["signals"]) == ["applies"]
+    assert told["dimensions"]["bug_fixing"]["count"] == 2
+    assert "Reliability" in shown
