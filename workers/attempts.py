@@ -101,6 +101,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
             image=work.sandbox.image,
             test_command=work.test_command,
             task_text=work.source.text,
+            dimension=work.routing_task.dimension.value,
             rules=work.rules,
             limits=work.sandbox.limits,
             labels=work.sandbox.labels,

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 from rich.console import Console
 
-from bot.cli import bench, doctor, serve, solve, train
+from bot.cli import bench, calibration, doctor, route, serve, solve, train
 from store.errors import AcrouterError
 
 app = typer.Typer(
@@ -23,6 +23,9 @@ app.command()(serve.migrate)
 app.command()(solve.solve)
 app.command()(doctor.doctor)
 app.command()(bench.bench)
+app.command()(route.route)
+app.command()(route.replay)
+app.command()(calibration.calibration)
 app.add_typer(train.app, name="train")
 
 
