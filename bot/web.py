@@ -1,4 +1,4 @@
-"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. Beside them, the dashboard."""
+"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. And the dashboard."""
 
 import re
 from http import HTTPStatus
