@@ -116,12 +116,14 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
 
     The agent's libraries take seconds to import. That is done here, so that no task waits for it.
     """
+    from bot.dashboard.digest import WeeklyDigest
     from bot.handle import make_handler
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    return WorkerJobs(Worker(runtime, make_handler(runtime)))
+    chores = (WeeklyDigest(runtime),) if runtime.settings.digest_issue else ()
+    return WorkerJobs(Worker(runtime, make_handler(runtime), chores))
 
 
 class Ticker:

@@ -22,3 +22,5 @@ class WorkerJobs:
     def reconcile(self) -> None:
         """Bring back what was lost."""
         reconcile(self.worker.runtime)
+        for chore in self.worker.chores:
+            chore()

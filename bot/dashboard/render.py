@@ -65,10 +65,15 @@ def environment() -> Environment:
         "ago": ago,
         "day": periods.iso,
         "dimension": lambda name: str(name).replace("_", " "),
-        "state": lambda state: _STATE_WORDS[TaskState(state)],
+        "state": state_words,
         "verdict": lambda word: _VERDICT_WORDS.get(str(word), (str(word), "quiet")),
     }
     return made
+
+
+def state_words(state: str) -> tuple[str, str]:
+    """Return a task's state in words for people, and how it is coloured."""
+    return _STATE_WORDS[TaskState(state)]
 
 
 def clean(text: object, limit: int = 200) -> str:
