@@ -14,6 +14,7 @@ LONGEST_FIRST = (
     "tests/acceptance/test_crashes.py",
     "tests/acceptance/test_endings.py",
     "tests/acceptance",
+    "tests/integration/routing/test_policy_vllm.py",
     "tests/integration/bugs/test_demo_command.py",
     "tests/integration/bugs/test_verdicts.py",
 )
