@@ -64,7 +64,7 @@ def test_minilm_finds_a_subject_without_the_network(monkeypatch: pytest.MonkeyPa
 
     assert rows.shape == (30, encoder.dimensions) == (30, 384)
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-5)
-    assert alike[first, second][same].mean() >= 0.9
+    assert alike[first, second][same].mean() >= 0.85
     assert alike[first, second][~same].mean() <= 0.05
 
 
