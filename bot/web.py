@@ -1,4 +1,4 @@
-"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. Beside them, the dashboard."""
+"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. And the dashboard."""
 
 import re
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from bot.signature import verify
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
+from store.tracing import root_span
 from workers.ports import Queue
 
 _log = structlog.get_logger(__name__)
@@ -74,6 +75,11 @@ def _check(body: bytes, signature: str | None, secret: str) -> None:
 
 def _receive(database: Database, queue: Queue, guid: str, event: str, body: bytes) -> JSONResponse:
     """Store one delivery, then wake a worker. Nothing else happens before GitHub has its answer."""
+    with root_span("webhook", guid, event=event):
+        return _store(database, queue, guid, event, body)
+
+
+def _store(database: Database, queue: Queue, guid: str, event: str, body: bytes) -> JSONResponse:
     try:
         delivery_id = store_delivery(database, guid, event, body)
     except PayloadError as error:

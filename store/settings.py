@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
     dashboard_session_hours: float = Field(12.0, gt=0)
     dashboard_secret: SecretStr | None = None
-    """Signs the dashboard's cookies. Unset: a random one is kept in `data_dir`; several web processes need one value."""
+    """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
     dashboard_secret_file: Path | None = None
     digest_issue: str = ""
     """`OWNER/NAME#NUMBER`: a digest of each week is written there as a comment. Empty: none."""

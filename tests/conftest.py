@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a database of each kind, and Redis."""
+"""Fixtures for all tests: a database of each kind, and Redis; and in which order the tests are told."""
 
 import uuid
 from collections.abc import Iterator
@@ -9,6 +9,30 @@ import pytest
 from store import migrations
 from store.database import Database
 from tests.support.services import create_postgres_database, postgres_server, redis_server
+
+SHARED_BY_A_MODULE = {"installation", "sandbox"}
+"""Fixtures that take seconds to make: a module's tests run in one process, so that it is made once."""
+LONGEST_FIRST = (
+    "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_endings.py",
+    "tests/acceptance",
+    "tests/integration/bugs/test_demo_command.py",
+    "tests/integration/bugs/test_verdicts.py",
+)
+"""What takes minutes begins at once, so that the processes that share the tests end together."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest first, and keep together what shares an installation."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(config.rootpath).as_posix()
+        return next((i for i, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
+
+    items.sort(key=place)
+    for item in items:
+        if SHARED_BY_A_MODULE & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(config.rootpath).as_posix()))
 
 
 @pytest.fixture(scope="session")

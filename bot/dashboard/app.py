@@ -55,9 +55,7 @@ def _handle_problems(app: FastAPI, board: Board) -> None:
 
     for kind, (status, title) in _PROBLEMS.items():
 
-        def show(
-            request: Request, error: Exception, status: HTTPStatus = status, title: str = title
-        ) -> Response:
+        def show(request: Request, error: Exception, status: HTTPStatus = status, title: str = title) -> Response:
             if "text/html" not in request.headers.get("accept", ""):
                 return JSONResponse({"detail": str(error)}, status)
             return page(board, request, "error.html", None, title, status, words=str(error))

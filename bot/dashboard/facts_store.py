@@ -104,7 +104,7 @@ class _Reader:
     def tasks(self, ids: Sequence[int] | None = None) -> tuple[TaskFacts, float]:
         """Return the tasks, and when the newest of them changed."""
         rows = self._rows(
-            f"SELECT id, repository_id, kind, trigger, requested_by, dimension, pinned_model, state, "
+            f"SELECT id, repository_id, kind, trigger, requested_by, dimension, pinned_model, state, "  # noqa: S608  (constants)
             f"published_attempt_id, {self._epoch('created_at')}, {self._epoch('finished_at')}, "
             f"{self._epoch('updated_at')} FROM task",
             "id",
@@ -145,7 +145,7 @@ class _Reader:
 
     def attempts(self, tasks: Sequence[int] | None = None) -> AttemptFacts:
         rows = self._rows(
-            f"SELECT id, task_id, number, model, state, score, cost_usd, steps, {self._epoch('started_at')}, "
+            f"SELECT id, task_id, number, model, state, score, cost_usd, steps, {self._epoch('started_at')}, "  # noqa: S608
             f"{self._epoch('finished_at')} FROM attempt",
             "task_id",
             tasks,
@@ -167,7 +167,10 @@ class _Reader:
     def spend(self, since_day: int) -> SpendFacts:
         """Return what was spent by day from `since_day` (since 1970, UTC) on."""
         if self._sqlite:
-            day, since = "CAST(julianday(substr(at, 1, 10)) - 2440587.5 AS INTEGER)", "date(:since * 86400, 'unixepoch')"
+            day, since = (
+                "CAST(julianday(substr(at, 1, 10)) - 2440587.5 AS INTEGER)",
+                "date(:since * 86400, 'unixepoch')",
+            )
         else:
             day, since = "CAST(floor(extract(epoch FROM at) / 86400) AS BIGINT)", "to_timestamp(:since * 86400)"
         rows = self._session.connection().execute(

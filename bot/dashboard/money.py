@@ -185,4 +185,3 @@ def _usd(facts: Facts, mask: Bools) -> float:
 
 def _largest(sums: dict[str, float], most: int = 10) -> list[tuple[str, float]]:
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:most]
-

@@ -43,4 +43,5 @@ def overview(facts: Facts, period: Period, settings: Settings) -> Overview:
 
 def why_in_a_sentence(reasons: Sequence[str]) -> str:
     """Return the two most telling reasons of a decision; the votes come first and say it in numbers."""
-    return " ".join(str(reason) for reason in reasons[:2])
+    sentence = " ".join(str(reason) for reason in reasons[:2])
+    return sentence.removesuffix(".") + "." if sentence else ""

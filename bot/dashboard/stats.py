@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import DAY_S, Bools, Facts, take
+from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, take
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
@@ -161,7 +161,7 @@ def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
 
 
 def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
-    """Return each model's numbers within each dimension; spend is that of the attempts, since days know no dimension."""
+    """Return each model's numbers within each dimension; spend is the attempts', since days know no dimension."""
     found: dict[str, list[ModelNumbers]] = {}
     nothing = take(facts.spend, np.zeros(len(facts.spend.day), dtype=bool))
     for code in np.unique(facts.tasks.dimension):
@@ -236,8 +236,10 @@ def logged(facts: Facts) -> Logged:
     own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & np.isin(tasks.id, attempts.task[usable])
     won = verdicts.won_attempts(facts)
     rows = facts.task_rows() if len(attempts) else np.zeros(0, dtype=np.int64)
-    total = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks))
-    first_usd = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks))
+    total: Floats = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
+    first_usd: Floats = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks)).astype(
+        np.float64
+    )
     first_won = np.bincount(rows[first & won], minlength=len(tasks)).astype(np.float64)
     return Logged(
         model=tasks.first_model[own],

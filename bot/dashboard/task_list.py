@@ -1,6 +1,6 @@
 """The list of tasks: filters over the facts, pages by the last id that was seen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from bot.dashboard import periods
 from bot.dashboard.errors import BadRequestError
-from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts
+from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts, Ints
 from store.states import TaskState
 from store.suggest import did_you_mean
 from store.tables import Task
@@ -146,7 +146,7 @@ def latest(facts: Facts) -> int | None:
     return int(facts.tasks.id[found[-1]]) if len(found) else None
 
 
-def _lines(session: Session, facts: Facts, rows: Sequence[int] | np.ndarray) -> list[TaskLine]:  # type: ignore[type-arg]
+def _lines(session: Session, facts: Facts, rows: Ints) -> list[TaskLine]:
     tasks, attempts = facts.tasks, facts.attempts
     ids = [int(one) for one in tasks.id[rows]]
     if not ids:
@@ -204,4 +204,3 @@ def choices(facts: Facts) -> dict[str, list[str]]:
         "person": sorted(filter(None, (facts.persons.names[int(one)] for one in np.unique(tasks.person)))),
         "state": [*_GROUPS, *(str(state) for state in TASK_STATES)],
     }
-

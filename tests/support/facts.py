@@ -1,6 +1,7 @@
 """Facts by hand: a few tasks with attempts, as the statistics take them."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def lost_by(model: str, usd: float = 0.1, **story: object) -> Done:
     return Done(TaskState.NO_FIX, (Tried(model, usd),), **story)  # type: ignore[arg-type]
 
 
-def _columns(rows: list[tuple[object, ...]] | list[tuple[int, int, int, int]], types: str) -> list[np.ndarray]:  # type: ignore[type-arg]
+def _columns(rows: list[tuple[object, ...]] | list[tuple[int, int, int, int]], types: str) -> list[Any]:
     kinds = {"i": np.int64, "f": np.float64, "b": np.bool_, "o": np.object_}
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     return [np.array(column, dtype=kinds[kind]) for column, kind in zip(columns, types, strict=True)]
