@@ -4,6 +4,7 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 """
 
 BENCHES = {
+    "decide": "bench.decide",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
 }

@@ -33,8 +33,8 @@ def judged_attempts(database: Database) -> list[Judged]:
             .order_by(col(Task.id))
         ).all()
         kinds: dict[int, set[OutcomeKind]] = {}
-        for task_id, kind in session.exec(select(Outcome.task_id, Outcome.kind)).all():
-            kinds.setdefault(task_id, set()).add(OutcomeKind(kind))
+        for of_task, kind in session.exec(select(Outcome.task_id, Outcome.kind)).all():
+            kinds.setdefault(of_task, set()).add(OutcomeKind(kind))
     found = []
     for task_id, dimension, score, signals in rows:
         outcome = final_score(kinds.get(task_id or 0, set()))

@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -146,7 +147,7 @@ def test_calibration_holds_the_verifiers_scores_against_what_became_of_the_prs(i
             attempt = Attempt(task_id=task_id, decision_id=decision.id or 0, number=1, model="twin", score=score)
             session.add(attempt)
             session.flush()
-            signals = [{"name": "applies", "value": 1.0}, {"name": "examples", "value": None}]
+            signals: list[dict[str, Any]] = [{"name": "applies", "value": 1.0}, {"name": "examples", "value": None}]
             session.add(Verification(attempt_id=attempt.id or 0, score=score, verdict="verified", signals=signals))
             session.get_one(Task, task_id).published_attempt_id = attempt.id
             if kind is not None:
