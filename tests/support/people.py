@@ -58,7 +58,7 @@ def github_people(me: Person) -> Iterator[People]:
         time.sleep(0)
 
 
-def _app(people: People) -> FastAPI:  # noqa: C901
+def _app(people: People) -> FastAPI:
     app = FastAPI()
 
     @app.get("/login/oauth/authorize")

@@ -145,7 +145,9 @@ def test_people_see_only_tasks_of_repositories_that_they_can_read(site: Site, ad
         f"/api/v1/tasks/{hidden}",
     ):
         assert browser.get(path).status_code == 404, path
-    assert browser.get("/api/v1/tasks/999999").json()["detail"] == browser.get(f"/api/v1/tasks/{hidden}").json()["detail"]
+    assert (
+        browser.get("/api/v1/tasks/999999").json()["detail"] == browser.get(f"/api/v1/tasks/{hidden}").json()["detail"]
+    )
     for path in ("/overview", "/tasks", "/budgets", "/queue", "/models"):
         assert not re.search(r"octo/(site|api|docs)", browser.get(path).text), path
 
@@ -296,5 +298,3 @@ def _age_sessions(site: Site, *, minutes: int) -> None:
         for row in session.exec(select(DashboardSession)).all():
             row.checked_at = utc_now() - timedelta(minutes=minutes)
             session.add(row)
-
-
