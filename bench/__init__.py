@@ -5,6 +5,7 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 
 BENCHES = {
     "decide": "bench.decide",
+    "dashboard": "bench.dashboard",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
 }

@@ -38,6 +38,7 @@ def add_dashboard(app: FastAPI, settings: Settings, database: Database, queue: Q
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(SecurityHeaders, https=settings.public_url.startswith("https://"))
     _handle_problems(app, board)
+    app.state.board = board
     board.facts.warm()
     return board
 

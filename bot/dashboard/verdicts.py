@@ -53,27 +53,21 @@ def unusable_attempts(facts: Facts) -> Bools:
 
 def won_attempts(facts: Facts) -> Bools:
     """The attempt's patch was merged and stayed."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    rows = facts.task_rows()
+    rows = facts.task_rows
     found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & merged(facts.tasks)[rows]
     return found
 
 
 def waiting_attempts(facts: Facts) -> Bools:
     """The attempt's patch is in a PR that is open."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    rows = facts.task_rows()
+    rows = facts.task_rows
     found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & waiting(facts.tasks)[rows]
     return found
 
 
 def lost_attempts(facts: Facts) -> Bools:
     """The attempt was judged, its task is over, and its patch was not merged or did not stay."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    over = ~at_work(facts.tasks)[facts.task_rows()]
+    over = ~at_work(facts.tasks)[facts.task_rows]
     judged = facts.attempts.state == _JUDGED
     found: Bools = judged & over & ~won_attempts(facts) & ~waiting_attempts(facts)
     return found

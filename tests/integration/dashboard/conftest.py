@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
@@ -30,10 +32,15 @@ class Site:
     queue: QueueOfNames
     people: People
 
+    @cached_property
+    def app(self) -> FastAPI:
+        return create_app(self.settings, self.database, self.queue)
+
     def browser(self) -> TestClient:
         """A browser of its own, signed in nowhere."""
-        app = create_app(self.settings, self.database, self.queue)
-        return TestClient(app, base_url="http://127.0.0.1", headers={"accept": "text/html"}, follow_redirects=False)
+        return TestClient(
+            self.app, base_url="http://127.0.0.1", headers={"accept": "text/html"}, follow_redirects=False
+        )
 
     def as_local_admin(self) -> TestClient:
         browser = self.browser()
