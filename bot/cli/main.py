@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 from rich.console import Console
 
-from bot.cli import bench, doctor, serve, solve
+from bot.cli import bench, doctor, github_app, serve, solve
 from store.errors import AcrouterError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command()(serve.migrate)
 app.command()(solve.solve)
 app.command()(doctor.doctor)
 app.command()(bench.bench)
+app.add_typer(github_app.app, name="github-app")
 
 
 @app.command()

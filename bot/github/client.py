@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
+import jwt
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, Github
 from github.Repository import Repository
 from urllib3.util import Retry
@@ -44,6 +46,8 @@ MEMBERS: Permissions = MappingProxyType({"metadata": "read", "members": "read"})
 """For the question who is in a team; the App need not have it where no configuration names teams."""
 PROPOSE: Permissions = MappingProxyType({"metadata": "read", "contents": "write", "pull_requests": "write"})
 """For a PR that proposes a configuration."""
+RERUN: Permissions = MappingProxyType({"metadata": "read", "actions": "write"})
+"""For running a flake once more; an App that may only read Actions does without."""
 FETCH: Permissions = MappingProxyType({"metadata": "read", "contents": "read"})
 PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
 
@@ -91,7 +95,13 @@ class Clients:
         register_secret(key)
         self.settings = settings
         self.app_id = settings.github_app_id
-        self._app_auth = Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n"))
+        try:
+            self._app_auth = app_auth(settings.github_app_id, key)
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(
+                "ACROUTER_GITHUB_PRIVATE_KEY or _FILE is no private key. Give the PEM text or file that GitHub made; "
+                "docs/setup.md shows where it comes from."
+            ) from error
         self._tokens: dict[int, Token] = {}
         self._lock = threading.Lock()
         # A PyGithub client keeps the request under way in itself: each thread has its own.
@@ -214,3 +224,17 @@ class Clients:
             seconds_between_writes=settings.github_write_pause_s,
             lazy=True,
         )
+
+
+def app_auth(app_id: int, key: str) -> Auth.AppAuth:
+    """Return the App's own credentials. Reading its key takes longer than most requests: that is done once.
+
+    Raises:
+        ValueError, TypeError: `key` is no PEM text of a private key (line ends may be written as `\\n`).
+    """
+    private_key = load_pem_private_key(key.replace("\\n", "\n").encode(), password=None)
+
+    def sign(payload: dict[str, Any]) -> str:
+        return jwt.encode(payload, private_key, algorithm="RS256")  # type: ignore[arg-type]
+
+    return Auth.AppAuth(app_id, sign_func=sign)
