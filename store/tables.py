@@ -150,6 +150,8 @@ class Task(SQLModel, table=True):
     """What people see on the target is older than the task's state."""
     report_not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """A process writes to the target until then, or GitHub asked to wait."""
+    report_tries: int = 0
+    """How often GitHub refused a part of the newest words; after a few they are given up."""
     published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
     head_sha: str = Field(default="", max_length=64)

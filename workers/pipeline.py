@@ -23,7 +23,7 @@ from workers.interrupted import write_off
 from workers.reports import try_report
 from workers.run import HandBack, Run, StoppedByPerson
 from workers.runtime import Runtime
-from workers.targets import Refusal, Target, TargetClosed
+from workers.targets import Refusal, Target, TargetClosed, TargetMoved
 from workers.wiring import target_of
 
 _log = structlog.get_logger(__name__)
@@ -136,7 +136,7 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason), free_of_charge=True)
-    except (TargetClosed, TargetGone) as reason:
+    except (TargetClosed, TargetMoved, TargetGone) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))

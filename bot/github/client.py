@@ -44,6 +44,8 @@ MEMBERS: Permissions = MappingProxyType({"metadata": "read", "members": "read"})
 """For the question who is in a team; the App need not have it where no configuration names teams."""
 PROPOSE: Permissions = MappingProxyType({"metadata": "read", "contents": "write", "pull_requests": "write"})
 """For a PR that proposes a configuration."""
+RERUN: Permissions = MappingProxyType({"metadata": "read", "actions": "write"})
+"""For running a flake once more; an App that may only read Actions does without."""
 FETCH: Permissions = MappingProxyType({"metadata": "read", "contents": "read"})
 PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
 

@@ -51,7 +51,7 @@ class StoryForge(MemoryForge):
     run_attempts: dict[int, int] = field(default_factory=dict)
     may_rerun: bool = True
     failing: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Names of the jobs that fail on a commit of a workflow."""
+    """Names of the jobs that fail on a branch."""
 
     def login(self) -> str:
         return "acrouter[bot]"
@@ -109,14 +109,14 @@ class StoryForge(MemoryForge):
 
     def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
         self._enter("rerun_failed_jobs")
-        if not self.may_rerun:
+        if not self.may_rerun or self.run_attempts.get(run_id, 1) > 1:
             return False
         self.run_attempts[run_id] = self.run_attempts.get(run_id, 1) + 1
         return True
 
-    def failing_jobs(self, repository: RepositoryRef, workflow: str, branch: str) -> frozenset[str]:
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
         self._enter("failing_jobs")
-        return self.failing.get(f"{workflow}@{branch}", frozenset())
+        return self.failing.get(branch, frozenset())
 
 
 class Story:
