@@ -286,6 +286,12 @@ class MemoryEntry(SQLModel, table=True):
     cost_usd: float
     final: bool = False
     """True once an outcome has replaced the verifier's score."""
+    verifier_score: float | None = None
+    """What the verifier had said; kept beside the outcome, so that it can be held against it."""
+    views: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """What each voter had believed of this model on this task."""
+    traits: list[float] = Field(default_factory=list, sa_type=Json)
+    """What was counted in the text (`routing.contexts`)."""
     revision: int = Field(default=0, sa_type=BigInteger)
     """Raised by every write; processes catch up by it."""
     created_at: datetime = _now()
