@@ -45,7 +45,7 @@ class _Synthetic:
     threshold = 0.5
     dimensions = _DIMENSIONS
 
-    def encode(self, texts: list[str]) -> Vector:  # type: ignore[override]
+    def encode(self, texts: list[str]) -> Vector:
         return drawn(len(texts), seed=len(texts))
 
 

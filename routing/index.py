@@ -6,6 +6,7 @@ in a small exact index and move over many at a time, since finding the list of o
 """
 
 import math
+from typing import Any
 
 import faiss
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from routing.types import Vector
 
+_HASHTABLE = 2  # faiss::DirectMap::Hashtable, which the stubs do not know
 EXACT_TO = 100_000
 RECENT = 10_000
 """Vectors beside the lists, searched exactly, before they move over."""
@@ -61,7 +63,8 @@ class VectorIndex:
 
     def vector(self, row: int) -> Vector:
         """Return the vector of a row that is there."""
-        found: Vector = (self._lists if row in self._in_lists else self._recent).reconstruct(row)
+        index: Any = self._lists if row in self._in_lists else self._recent
+        found: Vector = index.reconstruct(row)
         return found
 
     def search(self, query: Vector, limit: int) -> list[tuple[float, int]]:
@@ -97,7 +100,7 @@ class VectorIndex:
 
     def _made(self, vectors: NDArray[np.float32]) -> faiss.IndexIVFFlat:
         count = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(vectors))))
-        quantizer = faiss.IndexFlatIP(self._dimensions)
+        quantizer: Any = faiss.IndexFlatIP(self._dimensions)
         lists = faiss.IndexIVFFlat(quantizer, self._dimensions, count, faiss.METRIC_INNER_PRODUCT)
         lists.own_fields = True
         quantizer.this.disown()
@@ -107,6 +110,6 @@ class VectorIndex:
         lists.cp.min_points_per_centroid = 1
         lists.cp.seed = 1
         lists.nprobe = max(8, round(count * _PROBED))
-        lists.set_direct_map_type(faiss.DirectMap.Hashtable)
+        lists.set_direct_map_type(_HASHTABLE)
         lists.train(vectors)
         return lists
