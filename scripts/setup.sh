@@ -49,6 +49,7 @@ if [ "$kind" = dev ]; then
     command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
     command -v iptables >/dev/null 2>&1 || missing="$missing iptables"
     command -v npm >/dev/null 2>&1 || missing="$missing nodejs npm"
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 fi
 # shellcheck disable=SC2086  # a list of package names
 [ -z "$missing" ] || apt_install $missing

@@ -1,6 +1,7 @@
 """HTML from templates: escaped, and what strangers wrote stripped of what could mislead an eye."""
 
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ _FOLDER = Path(templates.__file__).resolve().parent / "pages"
 _DIFF = DiffLexer(stripnl=False, ensurenl=False)
 _CLASSES = HtmlFormatter(nowrap=True, classprefix="hl-")
 LONGEST_COLOURED = 60_000
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 
 _STATE_WORDS = {
     TaskState.QUEUED: ("waiting", "wait"),
@@ -65,6 +67,7 @@ def environment() -> Environment:
         "ago": ago,
         "day": periods.iso,
         "dimension": lambda name: str(name).replace("_", " "),
+        "sha": lambda text: text if _SHA.fullmatch(str(text)) else "",
         "state": state_words,
         "verdict": lambda word: _VERDICT_WORDS.get(str(word), (str(word), "quiet")),
     }

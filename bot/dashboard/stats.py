@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, present, take
+from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, Ints, present, take
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
@@ -95,7 +95,7 @@ class Series:
     days: int
     spend_usd: dict[str, tuple[float, ...]]
     success: dict[str, tuple[float | None, ...]]
-    """None where a bucket has no decided attempt."""
+    """Of the seven days up to each bucket's end; None where they have no decided attempt."""
     attempts: dict[str, tuple[int, ...]]
 
 
@@ -216,8 +216,9 @@ def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
         mine = facts.attempts.model == code
         paid = facts.spend.model == code
         money = np.bincount(spend_place[paid], weights=facts.spend.micros[paid], minlength=count)
-        wins = np.bincount(place[mine & won], minlength=count)
-        cases = np.bincount(place[mine & (won | lost)], minlength=count)
+        # A day has few cases: each shows the share of the seven days up to it.
+        wins = _trailing(np.bincount(place[mine & won], minlength=count), 7 // days)
+        cases = _trailing(np.bincount(place[mine & (won | lost)], minlength=count), 7 // days)
         spend[model] = tuple(float(one) / MICROS for one in money)
         success[model] = tuple(int(w) / int(n) if n else None for w, n in zip(wins, cases, strict=True))
         attempts[model] = tuple(int(one) for one in np.bincount(place[mine], minlength=count))
@@ -259,6 +260,18 @@ def best_value(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
     """Return the model with the cheapest merged PR, or None before any was merged."""
     merged = [row for row in rows if row.usd_per_merged is not None]
     return min(merged, key=lambda row: row.usd_per_merged or 0.0, default=None)
+
+
+def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
+    """Return the model whose attempts succeed most often, or None where none has ten decided ones and a merged PR."""
+    known = [row for row in rows if row.success.cases >= 10 and row.merged]
+    return max(known, key=lambda row: row.success.value or 0.0, default=None)
+
+
+def _trailing(counts: Ints, buckets: int) -> Ints:
+    """Return, for each place, the sum of the last `buckets` counts."""
+    sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    return sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
 
 
 def _followed(facts: Facts) -> Bools:

@@ -108,7 +108,8 @@ def test_a_page_shows_it_and_obeys_none_of_it(site: Site, hostile: int, path: st
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", page), "nothing turns the order of letters around"
     assert "javascript:" not in re.sub(r"&[^;]*;", "", page)
     tags = re.findall(r"<[a-z][^<>]*>", page)
-    assert not [tag for tag in tags if re.search(r"\son\w+\s*=", tag)]
+    outside_quotes = [re.sub(r'"[^"]*"', '""', tag) for tag in tags]
+    assert not [tag for tag in outside_quotes if re.search(r"\son\w+\s*=", tag)]
     assert "49" not in re.findall(r"gnp\.exe(\d+)", page), "and no template is rendered twice"
     assert len(page) < 700_000, "ten megabytes are cut before they are sent"
 
