@@ -1,4 +1,4 @@
-"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere."""
+"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. And the dashboard."""
 
 import re
 from http import HTTPStatus
@@ -6,16 +6,18 @@ from http import HTTPStatus
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from bot.dashboard.app import add_dashboard
 from bot.errors import PayloadError, SignatureError
 from bot.inbox import store_delivery
 from bot.signature import verify
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
+from store.tracing import root_span
 from workers.ports import Queue
 
 _log = structlog.get_logger(__name__)
@@ -37,8 +39,10 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
     app = FastAPI(title="acrouter", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/")
-    async def root() -> dict[str, str]:
-        return {"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"}
+    async def root(request: Request) -> Response:
+        if "text/html" in request.headers.get("Accept", ""):
+            return RedirectResponse("/overview", HTTPStatus.SEE_OTHER)
+        return JSONResponse({"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"})
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
@@ -58,6 +62,7 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         await run_in_threadpool(_check, body, signature, secret)
         return await run_in_threadpool(_receive, database, queue, guid, event, body)
 
+    add_dashboard(app, settings, database, queue)
     return app
 
 
@@ -70,6 +75,11 @@ def _check(body: bytes, signature: str | None, secret: str) -> None:
 
 def _receive(database: Database, queue: Queue, guid: str, event: str, body: bytes) -> JSONResponse:
     """Store one delivery, then wake a worker. Nothing else happens before GitHub has its answer."""
+    with root_span("webhook", guid, event=event):
+        return _store(database, queue, guid, event, body)
+
+
+def _store(database: Database, queue: Queue, guid: str, event: str, body: bytes) -> JSONResponse:
     try:
         delivery_id = store_delivery(database, guid, event, body)
     except PayloadError as error:

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from routing import reasons
+from routing import ahead, reasons
 from routing.calibration import Calibration
 from routing.contexts import traits
 from routing.cost_model import CostModel
@@ -31,6 +31,7 @@ from routing.reward import RewardWeights
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
 from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
+from routing.voters.optional import configured
 from store.settings import Settings
 
 Answer = TypeVar("Answer")
@@ -110,10 +111,13 @@ class Router:
             ConfigurationError: the pool's file or the voters' weights are wrong.
             EncoderError: the encoder is unknown or cannot be loaded.
         """
+        pool, encoder = load_pool(settings.models_file), make_encoder(settings.encoder)
+        factories, weights = configured(settings, encoder, pool)
         return cls(
-            load_pool(settings.models_file),
-            encoder=make_encoder(settings.encoder),
-            voter_weights=settings.voter_weights,
+            pool,
+            encoder=encoder,
+            voter_weights=weights,
+            factories=factories,
             reward_weights=RewardWeights(settings.reward_score_weight, settings.reward_usd_weight),
             memory_capacity=settings.memory_capacity,
             max_attempts=settings.max_attempts,
@@ -133,6 +137,7 @@ class Router:
             repository=repository,
             language=detect_language(text),
             title=title,
+            trigger=trigger,
         )
 
     def embed(self, title: str, text: str) -> Vector | None:
@@ -177,6 +182,8 @@ class Router:
             self.pool.get(name)
         # Embedding is slow and needs no lock.
         task = self._embedded(task)
+        if not pinned:
+            task = self._asked_ahead(task, exclude, allow, deny, budget_usd)
         with self._lock:
             everything = candidates(self.pool, self._costs, task)
             left_out = _left_out(everything, exclude, allow, deny, budget_usd)
@@ -299,6 +306,21 @@ class Router:
         if isinstance(task, str):
             task = self.task(f"task:{uuid.uuid4().hex}", task)
         return run(self, task, call_model, verify, budget_usd=budget_usd, good_enough=good_enough)
+
+    def _asked_ahead(
+        self,
+        task: RoutingTask,
+        exclude: Collection[str],
+        allow: Collection[str] | None,
+        deny: Collection[str],
+        budget_usd: float | None,
+    ) -> RoutingTask:
+        """Ask the slow voters: what they need is read within the lock, and nobody else waits for their answers."""
+        with self._lock:
+            everything = candidates(self.pool, self._costs, task)
+            left = everything.without(_left_out(everything, exclude, allow, deny, budget_usd))
+            calls = ahead.prepare(self._voters.values(), task, self._memory, left) if left.names else {}
+        return replace(task, votes_ahead=ahead.ask(calls)) if calls else task
 
     def _expected_before(self, task: RoutingTask, model: str, options: Mapping[str, Option]) -> Option:
         """Return what was expected of a model that has failed: by this decision, else by an earlier one on the task."""

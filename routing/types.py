@@ -39,8 +39,12 @@ class RoutingTask:
     language: str = ""
     title: str = ""
     link: str = ""
+    trigger: str = ""
+    """Where it comes from, a word of `store.states.Trigger`; empty: unknown."""
     embedding: Vector | None = None
     """Normalised; None until the router embeds `text`."""
+    votes_ahead: Mapping[str, "Vote"] = field(default_factory=dict)
+    """Set by the router: the votes of slow voters, which are asked outside of its lock."""
     traits: tuple[float, ...] = ()
     """What can be counted in the text (`routing.contexts`); empty until the router counts."""
 
