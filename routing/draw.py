@@ -15,10 +15,8 @@ from routing.logits import Floats, logits, sigmoid
 from routing.reward import RewardWeights
 from routing.scenarios import SCENARIOS, standard
 
-EXPLORATION = 0.5
-"""Share of the standard deviations that exploration sees, where a task gets one attempt."""
-EXPLORATION_WITH_MORE_STEPS = 0.25
-"""The same where others may follow: those are seen anyway. Both were chosen on drawn streams (`bench.routing`)."""
+EXPLORATION = 0.25
+"""Share of the standard deviations that exploration sees; chosen on drawn streams and on the published ID stream."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +61,13 @@ def scenario_shifts(view: Outlook, deviations: Floats, losses: Floats, *, steps:
     With further steps left, the value of going on after a failure is looked at one step ahead.
     """
     now = view.chances @ view.weights
-    scores = scenario_scores(now, deviations, steps)
+    scores = scenario_scores(now, deviations)
     return _values(view, scores, losses, steps, weights) - _values(view, now[None, :], losses, steps, weights)
 
 
-def scenario_scores(scores: Floats, deviations: Floats, steps: int) -> Floats:
-    """Return the (SCENARIOS, M) expected scores of M models in each scenario, for `steps` attempts at most."""
-    share = EXPLORATION if steps == 1 else EXPLORATION_WITH_MORE_STEPS
-    found: Floats = sigmoid(logits(scores) + share * deviations * standard(len(scores)))
+def scenario_scores(scores: Floats, deviations: Floats) -> Floats:
+    """Return the (SCENARIOS, M) expected scores of M models in each scenario."""
+    found: Floats = sigmoid(logits(scores) + EXPLORATION * deviations * standard(len(scores)))
     return found
 
 

@@ -84,7 +84,7 @@ class Orchestrator:
         scenario: dict[str, float] = {}
         if result.scenario is not None and deviations is not None:
             told = np.array([scores[name] for name in names])
-            drawn = scenario_scores(told, deviations, self.max_attempts)[result.scenario]
+            drawn = scenario_scores(told, deviations)[result.scenario]
             scenario = dict(zip(names, drawn.tolist(), strict=True))
             view = outlook(
                 [Option(name, scenario[name], pool.expected_cost_usd(name)) for name in names],

@@ -135,7 +135,7 @@ def test_a_voter_that_is_sure_is_not_explored() -> None:
     explore=st.booleans(),
 )
 def test_propensities_are_a_distribution(values: list[float], deviations: list[float], explore: bool) -> None:
-    shifts = scenario_scores(np.full(3, 0.5), np.array(deviations), 1) - 0.5 if explore else None
+    shifts = scenario_scores(np.full(3, 0.5), np.array(deviations)) - 0.5 if explore else None
     result = draw(NAMES, np.array(values), shifts=shifts, rng=np.random.default_rng(0))
 
     assert sum(result.propensities.values()) == pytest.approx(1.0)
