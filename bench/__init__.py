@@ -4,6 +4,7 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 """
 
 BENCHES = {
+    "ingest": "bench.ingest",
     "pipeline": "bench.pipeline",
 }
 """Name on the command line -> module. Imported when asked for: a benchmark may need heavy packages."""
