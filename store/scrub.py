@@ -72,7 +72,9 @@ def scrub(text: str) -> str:
 
 def _unless_readable(match: re.Match[str]) -> str:
     word = match[0]
-    return word if _COMMIT.fullmatch(word) or _entropy(word) < _BITS_A_CHARACTER else _MASK
+    kinds = (str.isdigit, str.islower, str.isupper)  # a path or an identifier has seldom all three
+    random = all(any(kind(character) for character in word) for kind in kinds) and _entropy(word) >= _BITS_A_CHARACTER
+    return _MASK if random and not _COMMIT.fullmatch(word) else word
 
 
 def _entropy(word: str) -> float:
