@@ -8,10 +8,10 @@ from typing import Literal
 
 import httpx
 import redis
-from github import Auth
 from sqlmodel import select
 
 from bot.assembly import make_backend
+from bot.github.app_key import app_auth
 from bot.github_app.checking import compare
 from bot.github_app.findings import Finding
 from routing.pool import load_pool, resolve_key
@@ -151,8 +151,8 @@ def _github(settings: Settings) -> Iterator[Finding]:
     if any(finding.level == "wrong" for finding in credentials):
         return
     try:
-        token = _jwt(settings)
-    except Exception:  # noqa: BLE001  (what a text that is no key raises is the libraries' affair)
+        token = app_auth(settings).token
+    except ConfigurationError:
         advice = "Give the PEM text or file that GitHub made; docs/setup.md shows where it comes from."
         yield Finding("wrong", "GitHub App", "ACROUTER_GITHUB_PRIVATE_KEY is no private key", advice)
         return
@@ -169,13 +169,6 @@ def _github(settings: Settings) -> Iterator[Finding]:
     app = answer.json()
     yield Finding("ok", "GitHub App", f"GitHub knows it as {app.get('slug') or app.get('name')}")
     yield from compare(app)
-
-
-def _jwt(settings: Settings) -> str:
-    key = settings.secret("github_private_key")
-    assert settings.github_app_id is not None
-    assert key is not None
-    return Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n")).create_jwt()
 
 
 def _clock(answer: httpx.Response) -> Iterator[Finding]:

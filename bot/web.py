@@ -1,4 +1,4 @@
-"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere."""
+"""The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. And the dashboard."""
 
 import asyncio
 import re
@@ -9,16 +9,18 @@ from http import HTTPStatus
 import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from bot.dashboard.app import add_dashboard
 from bot.errors import PayloadError, SignatureError
 from bot.inbox import Arrival, Inbox, Waker, arrival
 from bot.signature import verify
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
+from store.tracing import root_span
 from workers.ports import Queue
 
 _log = structlog.get_logger(__name__)
@@ -52,8 +54,10 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
     app = FastAPI(title="acrouter", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
 
     @app.get("/")
-    async def root() -> dict[str, str]:
-        return {"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"}
+    async def root(request: Request) -> Response:
+        if "text/html" in request.headers.get("Accept", ""):
+            return RedirectResponse("/overview", HTTPStatus.SEE_OTHER)
+        return JSONResponse({"name": "acrouter", "status": "ok", "webhooks": "/webhooks/github", "health": "/healthz"})
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
@@ -75,10 +79,12 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         else:  # so long a look would hold up all others
             await run_in_threadpool(_check, body, signature, secret)
             found = await run_in_threadpool(_look_at, guid, event, body)
-        return await _receive(inbox, waker, found)
+        with root_span("webhook", guid, event=event):
+            return await _receive(inbox, waker, found)
 
     # Starlette's own route: FastAPI's reading of arguments costs more than all the rest.
     app.add_route("/webhooks/github", webhook, methods=["POST"])
+    add_dashboard(app, settings, database, queue)
     return app
 
 

@@ -48,6 +48,15 @@ class Database:
                 session.rollback()
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Yield a session that only reads: on SQLite it takes no write lock, so no worker waits for a page."""
+        with (
+            self.engine.connect().execution_options(acrouter_reads=True, postgresql_readonly=True) as connection,
+            Session(connection, expire_on_commit=False) as session,
+        ):
+            yield session
+
     def require_reachable(self) -> None:
         """Connect once.
 
@@ -117,4 +126,5 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reads = connection.get_execution_options().get("acrouter_reads", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")

@@ -20,6 +20,8 @@ def configure_logging(settings: Settings) -> None:
     register_secret(settings.secret("github_private_key"))
     register_secret(settings.secret("github_webhook_secret"))
     scrub_high_entropy(settings.scrub_high_entropy)
+    register_secret(settings.secret("github_client_secret"))
+    register_secret(settings.secret("dashboard_secret"))
     level = getattr(logging, settings.log_level.upper())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,

@@ -99,6 +99,20 @@ class RepositoryConfig(_Strict):
     person_day_budget_usd: Amount | None = None
     """Of all tasks that one person starts here in a day."""
     max_attempts: int | None = Field(None, ge=1, le=20)
+    dimension: Literal[
+        "",
+        "code_generation",
+        "algorithm",
+        "bug_fixing",
+        "code_completion",
+        "code_refactoring",
+        "data_science",
+        "multi_language",
+        "code_understanding",
+        "test_generation",
+        "agentic_programming",
+    ] = ""
+    """What kind of task every task of this repository is. Empty: found in its text, or said by a label."""
     escalation: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = "on"
     """Whether another model tries where the first one failed."""
     draft: bool = False

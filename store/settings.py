@@ -58,6 +58,25 @@ class Settings(BaseSettings):
     sweep_every_s: float = Field(300, gt=0)
     """How often GitHub is asked for webhooks that did not arrive."""
 
+    github_client_id: str = ""
+    """Of the App, for sign-in to the dashboard. Empty: only the one-time link that `acrouter up` prints."""
+    github_client_secret: SecretStr | None = None
+    github_client_secret_file: Path | None = None
+    dashboard_allowed: str = ""
+    """Who may look: organisations (`octo`), teams (`octo/core`) and people (`@ada`), with commas between."""
+    dashboard_operators: str = ""
+    """Who of them may retry what failed. Written as `dashboard_allowed`."""
+    dashboard_admins: str = ""
+    """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
+    dashboard_session_hours: float = Field(12.0, gt=0)
+    dashboard_secret: SecretStr | None = None
+    """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
+    dashboard_secret_file: Path | None = None
+    digest_issue: str = ""
+    """`OWNER/NAME#NUMBER`: a digest of each week is written there as a comment. Empty: none."""
+    trace_endpoint: str = ""
+    """OTLP over HTTP, e.g. `http://localhost:4318/v1/traces` (extra `otel`). Empty: no traces."""
+
     encoder: str = "hashing"
     """`hashing` (built in, lexical), `minilm` (extra `embeddings`), `sentence-transformers:NAME_OR_PATH`, or
     `api:LITELLM_MODEL`."""
@@ -66,6 +85,16 @@ class Settings(BaseSettings):
     reward_score_weight: float = Field(1.0, gt=0)
     reward_usd_weight: float = Field(0.1, ge=0)
     voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
+
+    policy_url: str = ""
+    """OpenAI-compatible URL of the policy voter's server, e.g. `http://127.0.0.1:8000/v1`. Empty: no such voter."""
+    policy_model: str = ""
+    """The name under which that server serves the policy model or its adapter."""
+    policy_api_key: SecretStr | None = None
+    policy_deadline_s: float = Field(1.5, gt=0, le=60)
+    """The policy voter abstains when its model takes longer."""
+    logreg_file: Path | None = None
+    """The `logreg` voter's model, made by `acrouter train logreg`. Empty: no such voter."""
 
     task_budget_usd: float = Field(2.0, gt=0, allow_inf_nan=False)
     day_budget_usd: float = Field(50.0, gt=0, allow_inf_nan=False)
@@ -109,14 +138,10 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator(
-        "github_private_key_file",
-        "github_webhook_secret_file",
-        "github_app_id",
-        "organisation_day_budget_usd",
-        "organisation_month_budget_usd",
-        "repository_day_budget_usd",
-        "repository_month_budget_usd",
-        "person_day_budget_usd",
+        *("github_private_key_file", "github_webhook_secret_file", "github_app_id"),
+        *("github_client_secret_file", "dashboard_secret_file", "logreg_file"),
+        *("organisation_day_budget_usd", "organisation_month_budget_usd", "person_day_budget_usd"),
+        *("repository_day_budget_usd", "repository_month_budget_usd"),
         mode="before",
     )
     @classmethod
@@ -147,7 +172,10 @@ class Settings(BaseSettings):
         """True when no broker is configured and the web process works by itself."""
         return not self.redis_url
 
-    def secret(self, name: Literal["github_private_key", "github_webhook_secret"]) -> str | None:
+    def secret(
+        self,
+        name: Literal["github_private_key", "github_webhook_secret", "github_client_secret", "dashboard_secret"],
+    ) -> str | None:
         """Return a secret from its value or its file, or None where neither is set.
 
         Raises:

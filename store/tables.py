@@ -37,6 +37,8 @@ def _now() -> Any:
 class Delivery(SQLModel, table=True):
     """The inbox: one row for each `X-GitHub-Delivery`, stored before the webhook is acknowledged."""
 
+    __table_args__ = (Index("ix_delivery_received_at", "received_at", "state"),)
+
     id: int | None = _id()
     guid: str = Field(unique=True, max_length=100)
     event: str = Field(max_length=100)
@@ -96,6 +98,16 @@ class ConfigurationFile(SQLModel, table=True):
 
 class Task(SQLModel, table=True):
     """One piece of work on one target."""
+
+    __table_args__ = (
+        Index("ix_task_updated_at", "updated_at"),
+        # The dashboard's numbers: read without the rows, whose texts can be megabytes.
+        Index(
+            "ix_task_facts",
+            *("id", "repository_id", "kind", "trigger", "requested_by", "dimension", "pinned_model", "state"),
+            *("published_attempt_id", "created_at", "updated_at", "finished_at"),
+        ),
+    )
 
     id: int | None = _id()
     repository_id: int | None = Field(default=None, foreign_key="repository.id", sa_type=BigInteger, index=True)
@@ -167,6 +179,8 @@ class History(SQLModel, table=True):
 class Decision(SQLModel, table=True):
     """What the orchestrator answered, with all that is needed to judge it later."""
 
+    __table_args__ = (Index("ix_decision_facts", "task_id", "id", "chosen", "propensity"),)
+
     id: int | None = _id()
     task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
     at: datetime = _now()
@@ -184,7 +198,13 @@ class Decision(SQLModel, table=True):
 class Attempt(SQLModel, table=True):
     """One model's work on one task."""
 
-    __table_args__ = (UniqueConstraint("task_id", "number"),)
+    __table_args__ = (
+        UniqueConstraint("task_id", "number"),
+        Index(
+            "ix_attempt_facts",
+            *("task_id", "number", "id", "model", "state", "score", "cost_usd", "steps", "started_at", "finished_at"),
+        ),
+    )
 
     id: int | None = _id()
     task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
@@ -227,7 +247,7 @@ class Verification(SQLModel, table=True):
 class Outcome(SQLModel, table=True):
     """What became of a task's PR. `ref` tells two outcomes of one kind apart, so that each counts once."""
 
-    __table_args__ = (UniqueConstraint("task_id", "kind", "ref"),)
+    __table_args__ = (UniqueConstraint("task_id", "kind", "ref"), Index("ix_outcome_kind", "kind", "task_id"))
 
     id: int | None = _id()
     task_id: int = Field(foreign_key="task.id", sa_type=RowId, index=True)
@@ -242,7 +262,10 @@ class Outcome(SQLModel, table=True):
 class MemoryEntry(SQLModel, table=True):
     """What the router knows of one attempt; one row each, its score replaced when an outcome arrives."""
 
-    __table_args__ = (Index("ix_memoryentry_revision", "revision"),)
+    __table_args__ = (
+        Index("ix_memoryentry_revision", "revision"),
+        Index("ix_memoryentry_beliefs", "model", "dimension", "final", "score", "cost_usd"),
+    )
 
     id: int | None = _id()
     key: str = Field(unique=True, max_length=100)
@@ -263,6 +286,12 @@ class MemoryEntry(SQLModel, table=True):
     cost_usd: float
     final: bool = False
     """True once an outcome has replaced the verifier's score."""
+    verifier_score: float | None = None
+    """What the verifier had said; kept beside the outcome, so that it can be held against it."""
+    views: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """What each voter had believed of this model on this task."""
+    traits: list[float] = Field(default_factory=list, sa_type=Json)
+    """What was counted in the text (`routing.contexts`)."""
     revision: int = Field(default=0, sa_type=BigInteger)
     """Raised by every write; processes catch up by it."""
     created_at: datetime = _now()
@@ -272,7 +301,10 @@ class MemoryEntry(SQLModel, table=True):
 class Ledger(SQLModel, table=True):
     """Money reserved and settled, append-only. What counts against a cap: settled, assumed, and open reservations."""
 
-    __table_args__ = (UniqueConstraint("reservation", "closing"),)
+    __table_args__ = (
+        UniqueConstraint("reservation", "closing"),
+        Index("ix_ledger_facts", "at", "closing", "usd_micros", "model", "repository_id", "task_id"),
+    )
 
     id: int | None = _id()
     reservation: str = Field(max_length=64)
@@ -294,3 +326,58 @@ class Heartbeat(SQLModel, table=True):
     name: str = Field(primary_key=True, max_length=200)
     role: str = Field(max_length=50)
     seen_at: datetime = _now()
+
+
+class CapOverride(SQLModel, table=True):
+    """A cap that a person changed on the dashboard; it stands in place of the setting until it is removed."""
+
+    name: str = Field(primary_key=True, max_length=50)
+    """`day` or `month`."""
+    limit_micros: int = Field(sa_type=BigInteger)
+    set_by: str = Field(max_length=200)
+    at: datetime = _now()
+
+
+class AuditEntry(SQLModel, table=True):
+    """What a person changed or started through the dashboard or the command line, append-only."""
+
+    __table_args__ = (Index("ix_auditentry_at", "at"),)
+
+    id: int | None = _id()
+    at: datetime = _now()
+    actor: str = Field(max_length=200)
+    """A GitHub login, `localhost` for the one-time link, or `command line`."""
+    action: str = Field(max_length=100)
+    target: str = Field(default="", max_length=400)
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+
+
+class DashboardSession(SQLModel, table=True):
+    """Somebody who signed in to the dashboard. The browser holds the id, signed."""
+
+    id: str = Field(primary_key=True, max_length=64)
+    """SHA-256 of the secret in the cookie: who reads the database cannot sign in with it."""
+    login: str = Field(max_length=200)
+    role: str = Field(max_length=20)
+    """viewer, operator or admin."""
+    repositories: list[int] | None = Field(default=None, sa_type=Json)
+    """Ids of the repositories that the person can read on GitHub; None: all of them."""
+    sealed_token: str = Field(default="", sa_type=Text)
+    """The person's GitHub token, encrypted, by which the rights are asked for again."""
+    checked_at: datetime = _now()
+    created_at: datetime = _now()
+    expires_at: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+class ApiToken(SQLModel, table=True):
+    """A token for the JSON API or for the metrics, or a one-time link to sign in; the token itself is not kept."""
+
+    id: int | None = _id()
+    name: str = Field(max_length=100)
+    digest: str = Field(unique=True, max_length=64)
+    """SHA-256 of the token."""
+    scopes: str = Field(max_length=200)
+    """Words with a space between: read, metrics, sign-in."""
+    created_at: datetime = _now()
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -3,22 +3,30 @@
 The ledger is asked for what counts against each; see `workers.budgets`.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
+from store.database import Database
 from store.repo_config import RepositoryConfig
 from store.settings import Settings
-from store.tables import Ledger, Repository, Task
+from store.suggest import did_you_mean
+from store.tables import AuditEntry, CapOverride, Ledger, Repository, Task
 from store.types import utc_now
 from workers.configuration import kept
+from workers.errors import BudgetError
+from workers.locks import take_turn
 from workers.money import to_micros, to_usd
 
 WARN_AT = 0.8
 """The part of a cap after which people are warned."""
+LARGEST_CAP_USD = 1_000_000.0
+"""A cap above it is a slip of the finger."""
+_BY_ADMIN = "An admin can raise it on the dashboard, under Budgets."
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,48 @@ class Cap:
         return f"{self.title()} is {spent_micros * 100 // self.limit_micros}% used. {self.raised_by}"
 
 
-def installation_caps(settings: Settings) -> tuple[Cap, ...]:
-    """Return the caps that hold for all tasks of this acrouter together."""
-    return (
+def installation_caps(session: Session, settings: Settings) -> tuple[Cap, ...]:
+    """Return the caps that hold for all tasks of this acrouter: the settings', or what a person put in their place."""
+    changed = {row.name: row.limit_micros for row in session.exec(select(CapOverride)).all()}
+    caps = (
         _cap("day", settings.day_budget_usd, _by_operator("ACROUTER_DAY_BUDGET_USD")),
         _cap("month", settings.month_budget_usd, _by_operator("ACROUTER_MONTH_BUDGET_USD")),
     )
+    return tuple(
+        replace(cap, limit_micros=changed[cap.name], raised_by=_BY_ADMIN) if cap.name in changed else cap
+        for cap in caps
+    )
+
+
+def set_cap(database: Database, settings: Settings, name: str, usd: float | None, *, by: str) -> None:
+    """Put a limit in place of a setting's, or with None the setting's own back, and keep it in the audit log.
+
+    Raises:
+        BudgetError: there is no such cap, or the amount is none.
+    """
+    with database.session() as session:
+        take_turn(session, "ledger")
+        before = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
+        if name not in before:
+            raise BudgetError(f"There is no cap '{name}'.{did_you_mean(name, before)} There are: {', '.join(before)}.")
+        old = session.get(CapOverride, name)
+        if usd is None:
+            if old is not None:
+                session.delete(old)
+        elif not (math.isfinite(usd) and 0 < usd <= LARGEST_CAP_USD):
+            raise BudgetError(f"The cap of a {name} must be above 0 and at most {LARGEST_CAP_USD:,.0f} US dollars.")
+        else:
+            session.merge(CapOverride(name=name, limit_micros=to_micros(usd), set_by=by, at=utc_now()))
+        session.flush()
+        after = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
+        session.add(
+            AuditEntry(
+                actor=by,
+                action="cap changed" if usd is not None else "cap back to its setting",
+                target=name,
+                data={"before_usd": to_usd(before[name]), "after_usd": to_usd(after[name])},
+            )
+        )
 
 
 def caps_for(session: Session, settings: Settings, *, repository_id: int | None, requested_by: str) -> tuple[Cap, ...]:
@@ -66,7 +110,7 @@ def caps_for(session: Session, settings: Settings, *, repository_id: int | None,
     A repository's own file is taken as it was read last, at the latest when the task began.
     """
     repository = session.get(Repository, repository_id) if repository_id is not None else None
-    caps = list(installation_caps(settings))
+    caps = list(installation_caps(session, settings))
     if repository is None:
         return tuple(caps)
     config = kept(session, repository_id)

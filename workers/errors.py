@@ -27,3 +27,7 @@ class ForgeTemporary(ForgeError):  # noqa: N818
 
 class TargetGone(ForgeError):  # noqa: N818
     """The issue, PR, branch or repository is not there any more, or the App may not see it."""
+
+
+class BudgetError(PipelineError):
+    """A cap cannot be what somebody asked for."""

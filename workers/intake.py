@@ -33,6 +33,8 @@ class NewTask:
     delivery_guid: str | None
     title: str = ""
     text: str = ""
+    dimension: str = ""
+    """What a person says it is, a word of `routing.types.Dimension`; empty: found in the text."""
     base_ref: str = ""
     base_sha: str = ""
     ci_run_id: int | None = None
@@ -81,6 +83,7 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 trigger_key=new.trigger_key,
                 title=scrub(new.title),
                 text=scrub(new.text),
+                dimension=new.dimension,
                 base_ref=new.base_ref,
                 base_sha=new.base_sha,
                 ci_run_id=new.ci_run_id,

@@ -66,7 +66,8 @@ def _needs_none(runtime: Runtime, forge: Forge, repository: RepositoryRef) -> bo
 
 def _open(runtime: Runtime, forge: Forge, repository: RepositoryRef) -> PullRequestInfo:
     settings = runtime.settings
-    caps = [(cap.name, to_usd(cap.limit_micros)) for cap in installation_caps(settings)]
+    with runtime.database.session() as session:
+        caps = [(cap.name, to_usd(cap.limit_micros)) for cap in installation_caps(session, settings)]
     return forge.propose_file(
         repository,
         branch=BRANCH,

@@ -8,10 +8,10 @@ from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
-from sandbox.types import TestReport
 from store.errors import AcrouterError
 from store.states import TaskState
 from store.tables import Attempt, Task
+from store.tracing import span
 from store.types import utc_now
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
@@ -44,7 +44,11 @@ def work_on(runtime: Runtime, task_id: int) -> None:
     if lease is None:
         _tell_if_due(runtime, task_id)
         return
-    with structlog.contextvars.bound_contextvars(task_id=task_id), lease:
+    with (
+        structlog.contextvars.bound_contextvars(task_id=task_id),
+        lease,
+        span("task", _delivery_of(runtime, task_id), task_id=task_id),
+    ):
         run = Run(runtime, lease)
         try:
             _to_its_end(run)
@@ -64,7 +68,7 @@ def pipeline(run: Run, target: Target) -> None:
             remember(run, work, attempted)
         best = recovery.chosen_before(run, made)
         while best is None and (decision := next_decision(run, work, made)) is not None:
-            attempted = attempts.make_attempt(run, work, decision, _baseline(made))
+            attempted = attempts.make_attempt(run, work, decision, made)
             remember(run, work, attempted)
             made = [*made, attempted]
         work.sandboxes.enough()
@@ -120,11 +124,6 @@ def choose_best(made: Sequence[Attempted]) -> Attempted | None:
     return max(candidates, key=lambda a: (a.verified, a.attempt.score or 0.0, -a.attempt.cost_usd), default=None)
 
 
-def _baseline(made: Sequence[Attempted]) -> TestReport | None:
-    """The tests' state before any patch, once an attempt has measured it."""
-    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
-
-
 def _to_its_end(run: Run) -> None:
     """Run the pipeline; whatever happens, the task ends in a state that says so, or goes back to the queue."""
     try:
@@ -162,6 +161,11 @@ def _end(run: Run, state: TaskState, words: str) -> None:
     with run.lease.transaction() as (session, task):
         write_off(session, task)
         record(session, task, state, words)
+
+
+def _delivery_of(runtime: Runtime, task_id: int) -> str | None:
+    with runtime.database.reading() as session:
+        return session.exec(select(Task.delivery_guid).where(Task.id == task_id)).first()
 
 
 def _tell_if_due(runtime: Runtime, task_id: int) -> None:

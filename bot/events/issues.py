@@ -17,6 +17,8 @@ class IssueLabeled:
     is_open: bool
     at: str = ""
     """The issue's last change in GitHub's words: the same in every webhook that tells of this one."""
+    labels: tuple[str, ...] = ()
+    """All that the issue carries."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class CommentCreated:
     comment_id: int
     body: str
     author_association: str
+    labels: tuple[str, ...] = ()
+    """Of the issue or PR."""
 
 
 def read_issues(payload: Payload) -> IssueLabeled | IssueClosed | Ignored:
@@ -58,6 +62,7 @@ def read_issues(payload: Payload) -> IssueLabeled | IssueClosed | Ignored:
         label=label.text("name") if label else "",
         is_open=issue.text("state") == "open",
         at=issue.optional_text("updated_at"),
+        labels=_labels(issue),
     )
 
 
@@ -76,4 +81,9 @@ def read_issue_comment(payload: Payload) -> CommentCreated | Ignored:
         comment_id=comment.number("id"),
         body=comment.optional_text("body"),
         author_association=comment.optional_text("author_association"),
+        labels=_labels(issue),
     )
+
+
+def _labels(issue: Payload) -> tuple[str, ...]:
+    return tuple(label.optional_text("name") for label in issue.objects("labels"))

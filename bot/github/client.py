@@ -13,16 +13,14 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-import jwt
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, Github
 from github.Repository import Repository
 from urllib3.util import Retry
 
 from bot.errors import CredentialsRefused
+from bot.github.app_key import app_auth
 from bot.github.failures import translated
 from sandbox.types import Author
-from store.errors import ConfigurationError
 from store.scrub import register_secret
 from store.settings import Settings
 from store.types import utc_now
@@ -86,22 +84,9 @@ class Clients:
         Raises:
             ConfigurationError: they are missing or cannot be read.
         """
-        key = settings.secret("github_private_key")
-        if settings.github_app_id is None or not key:
-            raise ConfigurationError(
-                "GitHub App: set ACROUTER_GITHUB_APP_ID and ACROUTER_GITHUB_PRIVATE_KEY_FILE (or "
-                "ACROUTER_GITHUB_PRIVATE_KEY)."
-            )
-        register_secret(key)
+        self._app_auth = app_auth(settings)
+        register_secret(settings.secret("github_private_key"))
         self.settings = settings
-        self.app_id = settings.github_app_id
-        try:
-            self._app_auth = app_auth(settings.github_app_id, key)
-        except (ValueError, TypeError) as error:
-            raise ConfigurationError(
-                "ACROUTER_GITHUB_PRIVATE_KEY or _FILE is no private key. Give the PEM text or file that GitHub made; "
-                "docs/setup.md shows where it comes from."
-            ) from error
         self._tokens: dict[int, Token] = {}
         self._lock = threading.Lock()
         # A PyGithub client keeps the request under way in itself: each thread has its own.
@@ -228,17 +213,3 @@ class Clients:
             seconds_between_writes=settings.github_write_pause_s,
             lazy=True,
         )
-
-
-def app_auth(app_id: int, key: str) -> Auth.AppAuth:
-    """Return the App's own credentials. Reading its key takes longer than most requests: that is done once.
-
-    Raises:
-        ValueError, TypeError: `key` is no PEM text of a private key (line ends may be written as `\\n`).
-    """
-    private_key = load_pem_private_key(key.replace("\\n", "\n").encode(), password=None)
-
-    def sign(payload: dict[str, Any]) -> str:
-        return jwt.encode(payload, private_key, algorithm="RS256")  # type: ignore[arg-type]
-
-    return Auth.AppAuth(app_id, sign_func=sign)

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from bot.github.client import app_auth
+from bot.github.app_key import signed_as
 from bot.github_app.errors import GitHubAppError
 from bot.github_app.needs import WEBHOOK_PATH
 from bot.github_app.place import Place
@@ -52,7 +52,7 @@ def exchange(place: Place, code: str, public_url: str) -> Credentials:
         credentials = Credentials(
             made["id"], str(made.get("slug") or ""), str(made.get("html_url") or ""), made["pem"], secret
         )
-        token = app_auth(credentials.app_id, credentials.private_key).create_jwt()
+        token = signed_as(credentials.app_id, credentials.private_key).create_jwt()
         config = {"url": f"{public_url}{WEBHOOK_PATH}", "content_type": "json", "insecure_ssl": "0", "secret": secret}
         _ask(client, "PATCH", "/app/hook/config", "set the webhook's secret", config, token)
     return credentials

@@ -5,7 +5,7 @@ from dataclasses import replace
 from bot.commands import Command, Verb, parse_commands
 from bot.errors import CommandError
 from bot.events import CommentCreated
-from bot.handlers import retrying
+from bot.handlers import dimensions, retrying
 from bot.handlers.context import Context
 from bot.handlers.explaining import budget, explanation, status
 from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
@@ -105,6 +105,7 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
         trigger_key=_key(context, event),
         title=event.title,
         text=event.issue_body,
+        dimension=dimensions.asked_for(event.labels),
         base_ref=base_ref,
         base_sha=base_sha,
         hint=command.hint,

@@ -1,6 +1,7 @@
 """The trigger label on an issue starts a task."""
 
 from bot.events import IssueLabeled
+from bot.handlers import dimensions
 from bot.handlers.context import Context
 from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
 from bot.handlers.starting import refuse_person, start
@@ -41,6 +42,7 @@ def issue_labeled(context: Context, event: IssueLabeled) -> str | None:
             trigger_key=f"{context.repository.id}/labeled/{event.number}/{event.at}" if event.at else None,
             title=event.title,
             text=event.body,
+            dimension=dimensions.asked_for(event.labels),
         ),
         rules,
         marker=f"<!-- acrouter:delivery={context.guid} -->",

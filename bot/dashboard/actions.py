@@ -1,0 +1,67 @@
+"""What people may change: caps, and another try for what failed. Each change is in the audit log."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse
+
+from bot.dashboard.access import actor_of
+from bot.dashboard.board import Board
+from bot.dashboard.errors import BadRequestError
+from bot.dashboard.health import retry_delivery, retry_task
+from bot.dashboard.roles import Role
+from workers.caps import set_cap
+from workers.errors import BudgetError
+
+_log = structlog.get_logger(__name__)
+
+
+def routes(board: Board) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.post("/budgets/caps/{name}")
+    def change_cap(
+        request: Request, name: str, csrf: Annotated[str, Form()] = "", usd: Annotated[str, Form()] = ""
+    ) -> RedirectResponse:
+        actor = actor_of(board, request, csrf, Role.ADMIN)
+        try:
+            set_cap(board.database, board.settings, name, float(usd) if usd else None, by=actor.login)
+        except ValueError as error:
+            raise BadRequestError(f"usd: '{usd[:40]}' is no amount of US dollars.") from error
+        except BudgetError as error:
+            raise BadRequestError(str(error)) from error
+        return _back("/budgets?said=cap")
+
+    @router.post("/queue/tasks/{task_id}/retry")
+    def retry_failed_task(request: Request, task_id: int, csrf: Annotated[str, Form()] = "") -> RedirectResponse:
+        actor = actor_of(board, request, csrf, Role.OPERATOR)
+        if not retry_task(board.database, task_id, actor):
+            return _back("/queue?said=gone")
+        _wake(lambda: board.queue.work(task_id))
+        return _back("/queue?said=task")
+
+    @router.post("/queue/deliveries/{delivery_id}/retry")
+    def retry_failed_delivery(
+        request: Request, delivery_id: int, csrf: Annotated[str, Form()] = ""
+    ) -> RedirectResponse:
+        actor = actor_of(board, request, csrf, Role.OPERATOR)
+        if not retry_delivery(board.database, delivery_id, by=actor.login):
+            return _back("/queue?said=gone")
+        _wake(lambda: board.queue.deliver(delivery_id))
+        return _back("/queue?said=delivery")
+
+    return router
+
+
+def _wake(send: Callable[[], None]) -> None:
+    try:
+        send()
+    except Exception:  # noqa: BLE001  (each broker has its own; the reconciler finds what was not woken)
+        _log.exception("dashboard.queue_unreachable")
+
+
+def _back(path: str) -> RedirectResponse:
+    return RedirectResponse(path, HTTPStatus.SEE_OTHER)

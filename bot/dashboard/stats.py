@@ -1,0 +1,301 @@
+"""The numbers of the dashboard, as functions of the facts. docs/dashboard.md gives each formula in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bot.dashboard import verdicts
+from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, Ints, present, take
+from bot.dashboard.intervals import Interval, Share, difference
+from bot.dashboard.periods import Period
+from bot.dashboard.savings import Logged, Savings, compare
+
+MICROS = 1_000_000
+_WEEKS_FROM_DAYS = 60
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a period came to. Tasks belong to the period of their trigger, money to that of its day."""
+
+    tasks: int
+    at_work: int
+    waiting: int
+    """PRs that are open."""
+    success: Share
+    """Merged among merged and lost."""
+    spend_usd: float
+    seconds_to_pr: float | None
+    """Median from trigger to PR."""
+    slowest_tenth_s: float | None
+    escalated: Share
+    """Tasks with a second attempt among those with a first."""
+
+    @property
+    def merged(self) -> int:
+        return self.success.successes
+
+    @property
+    def usd_per_merged(self) -> float | None:
+        return self.spend_usd / self.merged if self.merged else None
+
+
+@dataclass(frozen=True)
+class ModelNumbers:
+    """One model in a period."""
+
+    model: str
+    chosen: Share
+    """Tasks that it got first, among all that a model got first."""
+    attempts: int
+    waiting: int
+    unusable: int
+    success: Share
+    spend_usd: float
+    usd_per_attempt: float | None
+    seconds: float | None
+    """Median length of an attempt."""
+    escalated: int
+    """Attempts after which another model tried."""
+    moved: Interval | None = None
+    """Success less that of the period before."""
+
+    @property
+    def merged(self) -> int:
+        return self.success.successes
+
+    @property
+    def usd_per_merged(self) -> float | None:
+        return self.spend_usd / self.merged if self.merged else None
+
+    @property
+    def drifts(self) -> bool:
+        """The move is larger than chance explains."""
+        return self.moved is not None and (self.moved.low > 0 or self.moved.high < 0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A way to work on the plane of cost and success."""
+
+    name: str
+    usd: float
+    success: Share
+    on_frontier: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """Per model: one number a bucket of days."""
+
+    starts: tuple[int, ...]
+    """First day of each bucket, since 1970."""
+    days: int
+    spend_usd: dict[str, tuple[float, ...]]
+    success: dict[str, tuple[float | None, ...]]
+    """Of the seven days up to each bucket's end; None where they have no decided attempt."""
+    attempts: dict[str, tuple[int, ...]]
+
+
+def within(facts: Facts, period: Period) -> Facts:
+    """Return the tasks that were triggered in a period, their attempts, and the period's spend."""
+    created = facts.tasks.created
+    tasks = (created >= period.start) & (created < period.end)
+    spend = (facts.spend.day >= period.first) & (facts.spend.day <= period.last)
+    return facts.only(tasks, spend)
+
+
+def numbers(facts: Facts) -> Numbers:
+    """Return the numbers of facts that are cut to a period already."""
+    tasks = facts.tasks
+    seconds = (tasks.finished - tasks.created)[verdicts.with_pull_request(tasks)]
+    seconds = seconds[~np.isnan(seconds)]
+    tried, again = (
+        int((np.bincount(facts.task_rows[which], minlength=1) > 0).sum())
+        for which in (slice(None), facts.attempts.number > 1)
+    )
+    return Numbers(
+        tasks=len(tasks),
+        at_work=int(verdicts.at_work(tasks).sum()),
+        waiting=int(verdicts.waiting(tasks).sum()),
+        success=Share(int(verdicts.merged(tasks).sum()), int(verdicts.decided(tasks).sum())),
+        spend_usd=float(facts.spend.micros.sum()) / MICROS,
+        seconds_to_pr=float(np.median(seconds)) if len(seconds) else None,
+        slowest_tenth_s=float(np.percentile(seconds, 90)) if len(seconds) else None,
+        escalated=Share(again, tried),
+    )
+
+
+def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
+    """Return each model's numbers, the most used first; `before` is the period before, for how it moved."""
+    attempts = facts.attempts
+    won, lost, waits = verdicts.won_attempts(facts), verdicts.lost_attempts(facts), verdicts.waiting_attempts(facts)
+    unusable = verdicts.unusable_attempts(facts)
+    followed = _followed(facts)
+    first = facts.tasks.first_model[facts.tasks.first_model >= 0]
+    seconds = attempts.finished - attempts.started
+    past = {row.model: row.success for row in by_model(before)} if before is not None else {}
+    rows = []
+    for code in present(np.concatenate([attempts.model, first, facts.spend.model])):
+        name = facts.models.names[code]
+        mine = attempts.model == code
+        costs = attempts.cost_usd[mine & ~unusable]
+        lengths = seconds[mine & ~unusable & ~np.isnan(seconds)]
+        success = Share(int(won[mine].sum()), int((won | lost)[mine].sum()))
+        rows.append(
+            ModelNumbers(
+                model=name,
+                chosen=Share(int((first == code).sum()), len(first)),
+                attempts=int(mine.sum()),
+                waiting=int(waits[mine].sum()),
+                unusable=int((unusable & mine).sum()),
+                success=success,
+                spend_usd=float(facts.spend.micros[facts.spend.model == code].sum()) / MICROS,
+                usd_per_attempt=float(costs.mean()) if len(costs) else None,
+                seconds=float(np.median(lengths)) if len(lengths) else None,
+                escalated=int(followed[mine].sum()),
+                moved=difference(success, past[name]) if name in past else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.attempts, row.model))
+
+
+def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
+    """Return each model's numbers within each dimension; spend is the attempts', since days know no dimension."""
+    found: dict[str, list[ModelNumbers]] = {}
+    nothing = take(facts.spend, np.zeros(len(facts.spend.day), dtype=bool))
+    for code in present(facts.tasks.dimension):
+        name = facts.dimensions.names[code]
+        if not name:
+            continue
+        part = facts.only(facts.tasks.dimension == code)
+        part = Facts(part.tasks, part.attempts, nothing, *_words(part), part.repositories)
+        rows = [_with_attempts_spend(row, part) for row in by_model(part)]
+        found[name] = [row for row in rows if row.attempts]
+    return found
+
+
+def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
+    """Return each model and acrouter itself by mean cost and success, and who is on the frontier.
+
+    On the frontier is who has no other that is as good for less money, or better for as much.
+    """
+    drafts = [
+        (row.model, row.usd_per_attempt, row.success) for row in rows if row.success.cases and row.usd_per_attempt
+    ]
+    done = facts.only(verdicts.decided(facts.tasks))
+    if len(done.tasks):
+        success = Share(int(verdicts.merged(done.tasks).sum()), len(done.tasks))
+        drafts.append(("acrouter", float(done.attempts.cost_usd.sum()) / len(done.tasks), success))
+    return [
+        Point(name, usd, success, not any(_beats(other, (name, usd, success)) for other in drafts))
+        for name, usd, success in drafts
+        if usd is not None
+    ]
+
+
+def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
+    """Return spend and success over time: by day, or by week where the period is long."""
+    days = 7 if period.days > _WEEKS_FROM_DAYS else 1
+    # The last bucket ends today; a first one that would be shorter is filled from before.
+    count = -(-period.days // days)
+    start = period.last + 1 - count * days
+    starts = tuple(start + days * number for number in range(count))
+    won, lost = verdicts.won_attempts(facts), verdicts.lost_attempts(facts)
+    rows = facts.task_rows
+    task_day = (facts.tasks.created[rows] // DAY_S).astype(np.int64)
+    place = (task_day - start) // days
+    spend_place = (facts.spend.day - start) // days
+    spend: dict[str, tuple[float, ...]] = {}
+    success: dict[str, tuple[float | None, ...]] = {}
+    attempts: dict[str, tuple[int, ...]] = {}
+    for model in models:
+        code = facts.models.find(model)
+        mine = facts.attempts.model == code
+        paid = facts.spend.model == code
+        money = np.bincount(spend_place[paid], weights=facts.spend.micros[paid], minlength=count)
+        # A day has few cases: each shows the share of the seven days up to it.
+        wins = _trailing(np.bincount(place[mine & won], minlength=count), 7 // days)
+        cases = _trailing(np.bincount(place[mine & (won | lost)], minlength=count), 7 // days)
+        spend[model] = tuple(float(one) / MICROS for one in money)
+        success[model] = tuple(int(w) / int(n) if n else None for w, n in zip(wins, cases, strict=True))
+        attempts[model] = tuple(int(one) for one in np.bincount(place[mine], minlength=count))
+    return Series(starts, days, spend, success, attempts)
+
+
+def savings(facts: Facts, score_weight: float, usd_weight: float) -> Savings | None:
+    """Return acrouter beside always using the best single model."""
+    return compare(logged(facts), facts.models.names, score_weight, usd_weight)
+
+
+def logged(facts: Facts) -> Logged:
+    """Return the decided tasks whose first model was the router's own choice and had its chance."""
+    tasks = facts.tasks
+    attempts = facts.attempts
+    first = attempts.number == 1
+    usable = first & ~verdicts.unusable_attempts(facts)
+    had_a_chance = np.bincount(facts.task_rows[usable], minlength=len(tasks)) > 0
+    own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & had_a_chance
+    won = verdicts.won_attempts(facts)
+    rows = facts.task_rows
+    total: Floats = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
+    first_usd: Floats = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks)).astype(
+        np.float64
+    )
+    first_won = np.bincount(rows[first & won], minlength=len(tasks)).astype(np.float64)
+    return Logged(
+        model=tasks.first_model[own],
+        propensity=tasks.propensity[own],
+        dimension=tasks.dimension[own],
+        first_won=first_won[own],
+        first_usd=first_usd[own],
+        won=verdicts.merged(tasks)[own].astype(np.float64),
+        usd=total[own],
+    )
+
+
+def best_value(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
+    """Return the model with the cheapest merged PR, or None before any was merged."""
+    merged = [row for row in rows if row.usd_per_merged is not None]
+    return min(merged, key=lambda row: row.usd_per_merged or 0.0, default=None)
+
+
+def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
+    """Return the model whose attempts succeed most often, or None where none has ten decided ones and a merged PR."""
+    known = [row for row in rows if row.success.cases >= 10 and row.merged]
+    return max(known, key=lambda row: row.success.value or 0.0, default=None)
+
+
+def _trailing(counts: Ints, buckets: int) -> Ints:
+    """Return, for each place, the sum of the last `buckets` counts."""
+    sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    return sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
+
+
+def _followed(facts: Facts) -> Bools:
+    """Attempts that another one came after."""
+    attempts = facts.attempts
+    rows = facts.task_rows
+    last = np.zeros(len(facts.tasks), dtype=np.int64)
+    np.maximum.at(last, rows, attempts.number)
+    followed: Bools = attempts.number < last[rows]
+    return followed
+
+
+def _with_attempts_spend(row: ModelNumbers, facts: Facts) -> ModelNumbers:
+    mine = facts.attempts.model == facts.models.find(row.model)
+    return ModelNumbers(**{**vars(row), "spend_usd": float(facts.attempts.cost_usd[mine].sum())})
+
+
+def _words(facts: Facts) -> tuple[Any, Any, Any, Any]:
+    return facts.models, facts.persons, facts.dimensions, facts.titles
+
+
+def _beats(other: tuple[str, float | None, Share], one: tuple[str, float | None, Share]) -> bool:
+    (_, other_usd, other_success), (_, usd, success) = other, one
+    if other is one or other_usd is None or usd is None:
+        return False
+    theirs, mine = other_success.value or 0.0, success.value or 0.0
+    return other_usd <= usd and theirs >= mine and (other_usd < usd or theirs > mine)

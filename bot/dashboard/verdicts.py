@@ -1,0 +1,73 @@
+"""What counts as a success, for tasks and for attempts: the one place that says it."""
+
+import numpy as np
+
+from bot.dashboard.facts import ATTEMPT_STATES, TASK_STATES, Bools, Facts, TaskFacts
+from store.states import AttemptState, TaskState
+
+_CODES = {state: code for code, state in enumerate(TASK_STATES)}
+_MERGED = _CODES[TaskState.MERGED]
+_PUBLISHED = _CODES[TaskState.PUBLISHED]
+_FAILED = [_CODES[state] for state in (TaskState.CLOSED, TaskState.NO_FIX, TaskState.FAILED)]
+_OPEN = [code for state, code in _CODES.items() if state.is_open]
+_WITH_PR = [_CODES[state] for state in (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)]
+_JUDGED = ATTEMPT_STATES.index(AttemptState.VERIFIED)
+_UNUSABLE = ATTEMPT_STATES.index(AttemptState.FAILED)
+
+
+def merged(tasks: TaskFacts) -> Bools:
+    """The PR was merged and stayed."""
+    found: Bools = (tasks.state == _MERGED) & ~tasks.reverted
+    return found
+
+
+def lost(tasks: TaskFacts) -> Bools:
+    """No patch could be published, acrouter failed, or its PR was closed or reverted."""
+    return np.isin(tasks.state, _FAILED) | (tasks.reverted & np.isin(tasks.state, _WITH_PR))
+
+
+def decided(tasks: TaskFacts) -> Bools:
+    """Merged or lost. Tasks at work, PRs that wait, and what a person or a rule stopped are not decided."""
+    return merged(tasks) | lost(tasks)
+
+
+def waiting(tasks: TaskFacts) -> Bools:
+    """The PR is open."""
+    found: Bools = (tasks.state == _PUBLISHED) & ~tasks.reverted
+    return found
+
+
+def at_work(tasks: TaskFacts) -> Bools:
+    return np.isin(tasks.state, _OPEN)
+
+
+def with_pull_request(tasks: TaskFacts) -> Bools:
+    return np.isin(tasks.state, _WITH_PR)
+
+
+def unusable_attempts(facts: Facts) -> Bools:
+    """The model's endpoint or the sandbox could not be used: it says nothing about the answers."""
+    found: Bools = facts.attempts.state == _UNUSABLE
+    return found
+
+
+def won_attempts(facts: Facts) -> Bools:
+    """The attempt's patch was merged and stayed."""
+    rows = facts.task_rows
+    found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & merged(facts.tasks)[rows]
+    return found
+
+
+def waiting_attempts(facts: Facts) -> Bools:
+    """The attempt's patch is in a PR that is open."""
+    rows = facts.task_rows
+    found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & waiting(facts.tasks)[rows]
+    return found
+
+
+def lost_attempts(facts: Facts) -> Bools:
+    """The attempt was judged, its task is over, and its patch was not merged or did not stay."""
+    over = ~at_work(facts.tasks)[facts.task_rows]
+    judged = facts.attempts.state == _JUDGED
+    found: Bools = judged & over & ~won_attempts(facts) & ~waiting_attempts(facts)
+    return found
