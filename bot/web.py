@@ -79,8 +79,7 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         else:  # so long a look would hold up all others
             await run_in_threadpool(_check, body, signature, secret)
             found = await run_in_threadpool(_look_at, guid, event, body)
-        with root_span("webhook", guid, event=event):
-            return await _receive(inbox, waker, found)
+        return await _receive(inbox, waker, found)
 
     # Starlette's own route: FastAPI's reading of arguments costs more than all the rest.
     app.add_route("/webhooks/github", webhook, methods=["POST"])
@@ -104,16 +103,17 @@ def _look_at(guid: str, event: str, body: bytes) -> Arrival:
 
 async def _receive(inbox: Inbox, waker: Waker, found: Arrival) -> JSONResponse:
     """Store one delivery, then wake a worker. Nothing else happens before GitHub has its answer."""
-    try:
-        delivery_id = await asyncio.wrap_future(inbox.put(found))
-    except SQLAlchemyError as error:
-        _log.exception("webhook.not_stored", guid=found.guid)
-        # GitHub keeps what was not acknowledged: it can be delivered again.
-        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "The delivery could not be stored.") from error
-    if delivery_id is None:
-        return JSONResponse({"status": "duplicate"}, HTTPStatus.ACCEPTED)
-    waker.wake_for(delivery_id)
-    return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)
+    with root_span("webhook", found.guid, event=found.event):
+        try:
+            delivery_id = await asyncio.wrap_future(inbox.put(found))
+        except SQLAlchemyError as error:
+            _log.exception("webhook.not_stored", guid=found.guid)
+            # GitHub keeps what was not acknowledged: it can be delivered again.
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "The delivery could not be stored.") from error
+        if delivery_id is None:
+            return JSONResponse({"status": "duplicate"}, HTTPStatus.ACCEPTED)
+        waker.wake_for(delivery_id)
+        return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)
 
 
 async def _read(request: Request, limit: int) -> bytes:

@@ -19,9 +19,9 @@ def configure_logging(settings: Settings) -> None:
     """Send structlog's and the standard library's records to stderr in one form. May be called again."""
     register_secret(settings.secret("github_private_key"))
     register_secret(settings.secret("github_webhook_secret"))
-    scrub_high_entropy(settings.scrub_high_entropy)
     register_secret(settings.secret("github_client_secret"))
     register_secret(settings.secret("dashboard_secret"))
+    scrub_high_entropy(settings.scrub_high_entropy)
     level = getattr(logging, settings.log_level.upper())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
