@@ -5,6 +5,8 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 
 BENCHES = {
     "dashboard": "bench.dashboard",
+    "decide": "bench.decide",
     "pipeline": "bench.pipeline",
+    "routing": "bench.routing",
 }
 """Name on the command line -> module. Imported when asked for: a benchmark may need heavy packages."""

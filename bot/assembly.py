@@ -4,11 +4,12 @@ import hashlib
 import os
 import socket
 import threading
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import structlog
-from github import Auth
 
 from bot.github.forge import GitHubForge
 from sandbox.types import Backend, Limits
@@ -57,21 +58,7 @@ def require_github(settings: Settings) -> Forge:
             f"The GitHub App's credentials are incomplete: set {', '.join(missing)}. docs/setup.md shows where they "
             "come from; `acrouter demo` and `acrouter solve` need none."
         )
-    _check_key(settings)
     return GitHubForge(settings)
-
-
-def _check_key(settings: Settings) -> None:
-    """Say now what GitHub would say to every request: a text that is no key signs nothing."""
-    assert settings.github_app_id is not None
-    try:
-        key = settings.secret("github_private_key") or ""
-        Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n")).create_jwt()
-    except Exception as error:  # what the libraries raise here is their affair
-        raise ConfigurationError(
-            "ACROUTER_GITHUB_PRIVATE_KEY or _FILE is no private key. Give the PEM text or file that GitHub made; "
-            "docs/setup.md shows where it comes from."
-        ) from error
 
 
 def make_backend(settings: Settings) -> Backend:
@@ -118,11 +105,14 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     """
     from bot.dashboard.digest import WeeklyDigest
     from bot.handle import make_handler
+    from bot.sweep import sweep_deliveries
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    chores = (WeeklyDigest(runtime),) if runtime.settings.digest_issue else ()
+    chores: list[Callable[[], object]] = [partial(sweep_deliveries, runtime)]
+    if runtime.settings.digest_issue:
+        chores.append(WeeklyDigest(runtime))
     return WorkerJobs(Worker(runtime, make_handler(runtime), chores))
 
 

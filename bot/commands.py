@@ -1,4 +1,4 @@
-"""The commands in a comment: `/route fix|retry|stop|status|explain|help`, from the comment's own prose only.
+"""The commands in a comment: `/route fix|retry|stop|status|explain|budget|help`, from the comment's own prose only.
 
 A command is the first token of a line of a top-level paragraph. Quotes, code, HTML, tables, lists and headings are
 other people's words or examples: nothing in them is a command.
@@ -30,7 +30,12 @@ class Verb(StrEnum):
     STOP = "stop"
     STATUS = "status"
     EXPLAIN = "explain"
+    BUDGET = "budget"
     HELP = "help"
+
+    @property
+    def starts_work(self) -> bool:
+        return self in (Verb.FIX, Verb.RETRY)
 
 
 _OPTIONS: dict[Verb, tuple[str, ...]] = {Verb.FIX: ("model", "budget", "hint"), Verb.RETRY: ("model", "budget", "hint")}

@@ -9,6 +9,7 @@ from sqlmodel import col, or_, select, update
 
 from bot.errors import PayloadError
 from bot.events import (
+    CheckRunRerequested,
     CheckSuiteCompleted,
     CommentCreated,
     Event,
@@ -18,15 +19,28 @@ from bot.events import (
     IssueLabeled,
     Ping,
     PullRequestClosed,
+    PullRequestRetargeted,
     PullRequestSynchronized,
     Pushed,
     RepositoriesChanged,
     RepositoryEvent,
     ReviewSubmitted,
+    WorkflowJobCompleted,
     WorkflowRunCompleted,
     parse,
 )
-from bot.handlers import branches, ci, closed_issues, closed_pulls, comments, installations, labels, reviews
+from bot.handlers import (
+    branches,
+    check_buttons,
+    ci,
+    closed_issues,
+    closed_pulls,
+    comments,
+    installations,
+    labels,
+    retargeted,
+    reviews,
+)
 from bot.handlers.context import Context
 from bot.inbox import decode
 from bot.repositories import know_repository
@@ -36,7 +50,7 @@ from store.states import DeliveryState
 from store.tables import Delivery
 from store.tracing import span
 from store.types import utc_now
-from workers.errors import ForgeTemporary
+from workers.errors import ForgeTemporary, TargetGone
 from workers.ports import DeliveryHandler
 from workers.runtime import Runtime
 
@@ -74,6 +88,8 @@ def handle_delivery(runtime: Runtime, delivery_id: int) -> None:
             reason = dispatch(runtime, claim.guid, parse(claim.event, decode(claim.payload)))
         except PayloadError as error:
             _finish(runtime.database, claim, DeliveryState.FAILED, str(error))
+        except TargetGone as error:
+            _finish(runtime.database, claim, DeliveryState.IGNORED, str(error))
         except ForgeTemporary as error:
             _wait(runtime.database, claim, error)
         except Exception as error:  # noqa: BLE001  (it is kept in the delivery and logged)
@@ -100,7 +116,7 @@ def dispatch(runtime: Runtime, guid: str, event: Event) -> str | None:
     return None
 
 
-def _dispatch_in_repository(  # noqa: PLR0911  (one line an event)
+def _dispatch_in_repository(  # noqa: PLR0911, PLR0912  (one line an event)
     runtime: Runtime, guid: str, event: RepositoryEvent
 ) -> str | None:
     repository = know_repository(runtime.database, event.repository)
@@ -118,6 +134,12 @@ def _dispatch_in_repository(  # noqa: PLR0911  (one line an event)
             return comments.comment_created(context, event)
         case PullRequestClosed():
             return closed_pulls.pull_request_closed(context, event)
+        case PullRequestRetargeted():
+            return retargeted.pull_request_retargeted(context, event)
+        case CheckRunRerequested():
+            return check_buttons.check_run_rerequested(context, event)
+        case WorkflowJobCompleted():
+            return "its workflow run tells when all of its jobs have ended"
         case PullRequestSynchronized():
             return branches.pull_request_synchronized(context, event)
         case Pushed():

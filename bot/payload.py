@@ -38,6 +38,12 @@ class Payload:
         """Return a text that may be missing or null as it is, or empty."""
         return "" if self.data.get(name) is None else self.text(name)
 
+    def texts(self, name: str) -> list[str]:
+        """Return a list of texts; one that is missing or null is empty, and what is no text is left out."""
+        if self.data.get(name) is None:
+            return []
+        return [clean(item) for item in self._typed(name, list, "a list") if isinstance(item, str)]
+
     def number(self, name: str) -> int:
         value = self._typed(name, int, "a whole number")
         if isinstance(value, bool) or not 0 <= value < 2**63:

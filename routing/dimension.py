@@ -89,12 +89,22 @@ def classify(title: str, text: str, *, trigger: str = "") -> Dimension:
     for dimension, value, pattern in _RULES:
         # One word repeated a hundred times in a log is still one hint.
         points[dimension] += value * (_TITLE_FACTOR * bool(pattern.search(title)) + bool(pattern.search(body)))
-    if _TRACEBACK.search(body) or _FAILING_TEST.search(body):
+    if has_traceback(body) or has_failing_test(body):
         points[Dimension.BUG_FIXING] += _TRACEBACK_POINTS
     best, value = max(points.items(), key=lambda item: item[1])
     if value > 0:
         return best
     return Dimension.BUG_FIXING if trigger in ("label", "command") else Dimension.AGENTIC_PROGRAMMING
+
+
+def has_traceback(text: str) -> bool:
+    """Return whether a text holds a stack trace or an exception's line, as Python, the JVM, Go and Rust write them."""
+    return bool(_TRACEBACK.search(text[:_READ_CHARS]))
+
+
+def has_failing_test(text: str) -> bool:
+    """Return whether a text holds what a test runner writes of a test that failed."""
+    return bool(_FAILING_TEST.search(text[:_READ_CHARS]))
 
 
 _LANGUAGES = {

@@ -17,3 +17,11 @@ class NoModelLeft(RoutingError):  # noqa: N818  (it reads as what it is)
 
 class EncoderError(RoutingError):
     """The encoder cannot be loaded or gave vectors of another shape."""
+
+
+class TrainingError(ConfigurationError, RoutingError):
+    """A profile or a trained file is wrong, or there is too little to learn from."""
+
+
+class ProfileError(ConfigurationError, RoutingError):
+    """A profile of published scores is wrong: a key, a score out of range, a missing source."""

@@ -38,6 +38,8 @@ class PatchRules:
 
     blocked: Sequence[str] = BLOCKED
     """Globs (`*` within a folder, `**` across; a pattern without a slash matches in every folder), any case."""
+    allowed: Sequence[str] = ()
+    """Globs of the only paths that may be touched; empty: all that are not blocked."""
     max_bytes: int = 500_000
     max_files: int = 50
     allow_binary: bool = True
@@ -116,7 +118,7 @@ def inspect_patch(patch: str, rules: PatchRules | None = None) -> PatchReport:
         message = f"The patch changes {len(files)} files; {rules.max_files} are allowed."
         findings.append(Finding("too-many-files", "", message, True))
     for change in files:
-        findings += _inspect_path(change.path, rules.blocked)
+        findings += _inspect_path(change.path, rules)
         findings += _inspect_content(change, rules)
     return PatchReport(files, findings)
 
@@ -126,7 +128,7 @@ def subset(files: Sequence[FileChange]) -> str:
     return "".join(change.section for change in files)
 
 
-def _inspect_path(path: str, blocked: Sequence[str]) -> list[Finding]:
+def _inspect_path(path: str, rules: PatchRules) -> list[Finding]:
     shown = path.encode("utf-8", "backslashreplace").decode()
     parts = path.split("/")
     if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path) or "" in parts or "." in parts or ".." in parts:
@@ -135,10 +137,13 @@ def _inspect_path(path: str, blocked: Sequence[str]) -> list[Finding]:
         return [Finding("odd-name", shown, f"The path {shown!r} is not UTF-8 or holds control characters.", True)]
     if any(_is_dot_git(part) for part in parts):
         return [Finding("dot-git", shown, f"The path {shown!r} is inside a .git folder.", True)]
-    for pattern in blocked:
+    for pattern in rules.blocked:
         # Case is folded: on some machines the names are the same file.
         if _glob(pattern).fullmatch(_folded(path)):
             return [Finding("blocked", shown, f"{shown!r} may not be changed by a model ({pattern}).", True)]
+    if rules.allowed and not any(_glob(pattern).fullmatch(_folded(path)) for pattern in rules.allowed):
+        message = f"{shown!r} is outside what a model may change here ({', '.join(rules.allowed)})."
+        return [Finding("not-allowed", shown, message, True)]
     return []
 
 

@@ -54,6 +54,10 @@ fi
 # shellcheck disable=SC2086  # a list of package names
 [ -z "$missing" ] || apt_install $missing
 
+# Unlike pip, uv leaves packages uncompiled where it is not told otherwise. Then each process compiles LiteLLM's thousands
+# of modules where Python may not keep the result.
+export UV_COMPILE_BYTECODE=1
+
 lock="requirements/core.txt"
 [ "$kind" = dev ] && lock="requirements/dev.txt"
 stamp=".venv/.acrouter-$kind"
@@ -74,3 +78,5 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     fi
     printf '%s' "$wanted" >"$stamp"
 fi
+# The policy voter's tests ask a real vLLM, which has an environment of its own.
+[ "$kind" != dev ] || PYTHON="$python" scripts/vllm.sh

@@ -1,18 +1,22 @@
 """`.acrouter.yml`: what a repository decides for itself. Read from the default branch only."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from store.errors import ConfigurationError
+from store.repo_yaml import CONFIG_FILE, Mistake, RepositoryConfigurationError, read_document
 from store.suggest import explain
 
-CONFIG_FILE = ".acrouter.yml"
-_LARGEST = 64_000
-"""Characters; a configuration is a page or two."""
-_MOST_BRACKETS = 500
-"""The parser's time grows with the square of how deep they stand in each other."""
+__all__ = [
+    "CONFIG_FILE",
+    "ModelRules",
+    "OrganisationRules",
+    "RepositoryConfig",
+    "Triggers",
+    "Who",
+    "parse_repository_config",
+    "under",
+]
 
 
 def _on_or_off(value: object) -> object:
@@ -26,6 +30,8 @@ def _one_or_many(value: object) -> object:
 
 Command = Annotated[str, Field(min_length=1, max_length=4000)]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
+Team = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
@@ -40,25 +46,89 @@ class ModelRules(_Strict):
     deny: list[Name] = []
 
 
+class Triggers(_Strict):
+    """What starts work, besides failed CI (`on_ci_failure`)."""
+
+    label: str = Field("", max_length=50)
+    """The label that starts a task. Empty: the operator's, `acrouter` unless changed."""
+    commands: bool = True
+    """Whether `/route fix` and `/route retry` start tasks."""
+
+
+class Who(_Strict):
+    """Who may start work. GitHub is asked at the moment of use."""
+
+    permission: Literal["write", "maintain", "admin"] = "write"
+    """The least that a person needs on this repository."""
+    teams: list[Team] = []
+    """Slugs of teams of the organisation; where there are any, a person must be in one of them as well. Needs the
+    App's organisation permission Members: read."""
+    bots: list[Name] = []
+    """Logins of other Apps' bots that may start work as well, as in `renovate[bot]`. acrouter itself never may."""
+
+
+class OrganisationRules(_Strict):
+    """What only the file in the organisation's `.github` repository can say, for all repositories together."""
+
+    day_budget_usd: Amount | None = None
+    month_budget_usd: Amount | None = None
+    onboarding: Annotated[Literal["required", "off"] | None, BeforeValidator(_on_or_off)] = None
+    """`off`: repositories without a file of their own work by this one. None: as the operator decides."""
+
+
 class RepositoryConfig(_Strict):
-    """A repository's own rules; an operator's settings bound them. Amounts are in USD."""
+    """A repository's own rules; an operator's settings bound them. Amounts are in USD, days and months are UTC's."""
+
+    triggers: Triggers = Triggers()
+    who: Who = Who()
 
     on_ci_failure: bool | list[Name] = False
     """Start a task when CI fails on a branch of the repository: for every workflow, or for those named."""
+    rerun_flakes: bool = True
+    """Have failed jobs run once more before money is spent on them, where the App may (Actions: write)."""
     setup: Annotated[list[Command], BeforeValidator(_one_or_many)] = []
     """Shell commands that install what the tests need; they run once, with the network. Empty: detected."""
     test: str = Field("", max_length=4000)
     """The command that runs the tests. Empty: detected."""
     models: ModelRules = ModelRules()
-    budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    budget_usd: Amount | None = None
     """Of one task."""
+    day_budget_usd: Amount | None = None
+    """Of all tasks of this repository in a day."""
+    month_budget_usd: Amount | None = None
+    person_day_budget_usd: Amount | None = None
+    """Of all tasks that one person starts here in a day."""
     max_attempts: int | None = Field(None, ge=1, le=20)
+    dimension: Literal[
+        "",
+        "code_generation",
+        "algorithm",
+        "bug_fixing",
+        "code_completion",
+        "code_refactoring",
+        "data_science",
+        "multi_language",
+        "code_understanding",
+        "test_generation",
+        "agentic_programming",
+    ] = ""
+    """What kind of task every task of this repository is. Empty: found in its text, or said by a label."""
+    escalation: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = "on"
+    """Whether another model tries where the first one failed."""
     draft: bool = False
     """Open PRs as drafts."""
+    push_fixes: bool = False
+    """Push a verified fix of a PR or of a failed run to its own branch, where that is the repository's and has not
+    moved, instead of opening a PR to it. The default branch is never pushed to."""
+    reviewers: list[Name] = []
+    """Logins, or `team:SLUG`, that are asked to review acrouter's PRs."""
     blocked_paths: list[Name] = []
     """Patterns of paths that no patch may touch, besides those always blocked."""
+    allowed_paths: list[Name] = []
+    """Patterns of the only paths that a patch may touch. Empty: all that are not blocked."""
     exploration: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = "on"
     """Whether the router may now and then try a model that is not the best by what is known."""
+    organisation: OrganisationRules = OrganisationRules()
 
     def wants_ci_fix(self, workflow: str) -> bool:
         """Return whether a failure of this workflow starts a task."""
@@ -71,79 +141,22 @@ def parse_repository_config(text: str) -> RepositoryConfig:
     """Return the configuration that `text` (YAML 1.1) describes; an empty text gives the defaults.
 
     Raises:
-        ConfigurationError: one line for each mistake, with its line number where it is known.
+        RepositoryConfigurationError: one mistake each, with its line where it is known.
     """
-    if len(text) > _LARGEST:
-        raise ConfigurationError(f"{CONFIG_FILE}: longer than {_LARGEST} characters. Shorten it.")
-    if text.count("[") + text.count("{") > _MOST_BRACKETS:
-        raise ConfigurationError(f"{CONFIG_FILE}: more than {_MOST_BRACKETS} opening brackets. Use indented lists.")
+    document = read_document(text)
     try:
-        root = _compose(text)
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{CONFIG_FILE}: line {mark.line + 1}" if mark else CONFIG_FILE
-        raise ConfigurationError(f"{where}: not valid YAML: {error.problem or error.context}.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{CONFIG_FILE}: not valid YAML: {str(error).splitlines()[0]}.") from error
-    if data is None:
-        return RepositoryConfig()
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"{CONFIG_FILE}: the top level must be keys and values, as in 'test: pytest'.")
-    if odd := [key for key in data if not isinstance(key, str)]:
-        raise ConfigurationError(f"{CONFIG_FILE}: the key '{odd[0]}' is not a text. Put it in quotes.")
-    try:
-        return RepositoryConfig.model_validate(data)
+        return RepositoryConfig.model_validate(document.values)
     except ValidationError as error:
+        prefix = f"{CONFIG_FILE}: "
         lines = explain(error, CONFIG_FILE, RepositoryConfig).splitlines()
-        places = [_line_of(root, item["loc"]) for item in error.errors()]
-        raise ConfigurationError("\n".join(_with_line(*pair) for pair in zip(lines, places, strict=True))) from error
+        places = [document.line_of(item["loc"]) for item in error.errors()]
+        mistakes = [Mistake(line, words.removeprefix(prefix)) for words, line in zip(lines, places, strict=True)]
+        raise RepositoryConfigurationError(*mistakes) from error
 
 
-def _compose(text: str) -> yaml.Node | None:
-    """Return the tree of nodes with their lines; aliases, which can grow without end, and doubled keys are refused."""
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise _mistake(event, "aliases (*name) are not supported")
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if root is not None:
-        _refuse_doubled_keys(root)
-    return root
-
-
-def _refuse_doubled_keys(node: yaml.Node) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise _mistake(key, f"the key '{key.value}' stands here twice")
-                seen.add(key.value)
-            _refuse_doubled_keys(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_doubled_keys(item)
-
-
-def _mistake(place: yaml.Event | yaml.Node, problem: str) -> ConfigurationError:
-    mark = place.start_mark
-    where = f"{CONFIG_FILE}: line {mark.line + 1}" if mark else CONFIG_FILE
-    return ConfigurationError(f"{where}: {problem}.")
-
-
-def _line_of(node: yaml.Node | None, path: tuple[int | str, ...]) -> int | None:
-    """Return the line (from 1) of the deepest node on `path`; parts that name no node (union branches) are skipped."""
-    line = None
-    for part in path:
-        if isinstance(node, yaml.MappingNode):
-            found = next((pair for pair in node.value if pair[0].value == part), None)
-            if found is not None:
-                line, node = found[0].start_mark.line + 1, found[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line
-
-
-def _with_line(message: str, line: int | None) -> str:
-    return message if line is None else message.replace(f"{CONFIG_FILE}:", f"{CONFIG_FILE}: line {line}:", 1)
+def under(organisation: RepositoryConfig, own: RepositoryConfig | None) -> RepositoryConfig:
+    """Return a repository's configuration below its organisation's: each key that its own file has replaces the whole
+    key of the organisation's, but `organisation`, which stays the organisation's.
+    """
+    values: dict[str, Any] = {name: getattr(own, name) for name in own.model_fields_set} if own is not None else {}
+    return organisation.model_copy(update=values | {"organisation": organisation.organisation})

@@ -30,6 +30,8 @@ _PATTERNS = re.compile(
 _lock = threading.Lock()
 _registered: set[str] = set()
 _temporary: deque[str] = deque(maxlen=_TEMPORARY_KEPT)
+_known: tuple[str, ...] = ()
+"""Both, the longest first: sorted when one comes, not for each of the thousands of texts between."""
 
 
 def register_secret(value: str | None, *, temporary: bool = False) -> None:
@@ -39,19 +41,19 @@ def register_secret(value: str | None, *, temporary: bool = False) -> None:
     """
     if not value:
         return
+    global _known  # noqa: PLW0603  (a process has one set of secrets)
     parts = [part.strip() for part in (value, *value.splitlines()) if len(part.strip()) >= _SHORTEST]
     with _lock:
         if temporary:
             _temporary.extend(part for part in parts if part not in _temporary)
         else:
             _registered.update(part for part in parts if not part.startswith("-----"))
+        _known = tuple(sorted({*_registered, *_temporary}, key=len, reverse=True))
 
 
 def scrub(text: str) -> str:
     """Return `text` with registered secrets and all that looks like a token or a key replaced."""
-    with _lock:
-        known = sorted({*_registered, *_temporary}, key=len, reverse=True)
-    for secret in known:
+    for secret in _known:
         text = text.replace(secret, _MASK)
     return _PATTERNS.sub(_MASK, text)
 

@@ -52,6 +52,11 @@ class Settings(BaseSettings):
     github_write_pause_s: float = 1.0
     """Pause between two writes, as GitHub's best practices ask for."""
     trigger_label: str = "acrouter"
+    onboarding: Literal["required", "off"] = "required"
+    """`required`: a repository without `.acrouter.yml` gets a PR that proposes one, and no work starts there before it
+    is merged. `off`: work starts without one."""
+    sweep_every_s: float = Field(300, gt=0)
+    """How often GitHub is asked for webhooks that did not arrive."""
 
     github_client_id: str = ""
     """Of the App, for sign-in to the dashboard. Empty: only the one-time link that `acrouter up` prints."""
@@ -81,9 +86,27 @@ class Settings(BaseSettings):
     reward_usd_weight: float = Field(0.1, ge=0)
     voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
 
+    policy_url: str = ""
+    """OpenAI-compatible URL of the policy voter's server, e.g. `http://127.0.0.1:8000/v1`. Empty: no such voter."""
+    policy_model: str = ""
+    """The name under which that server serves the policy model or its adapter."""
+    policy_api_key: SecretStr | None = None
+    policy_deadline_s: float = Field(1.5, gt=0, le=60)
+    """The policy voter abstains when its model takes longer."""
+    logreg_file: Path | None = None
+    """The `logreg` voter's model, made by `acrouter train logreg`. Empty: no such voter."""
+
     task_budget_usd: float = Field(2.0, gt=0, allow_inf_nan=False)
     day_budget_usd: float = Field(50.0, gt=0, allow_inf_nan=False)
     month_budget_usd: float = Field(500.0, gt=0, allow_inf_nan=False)
+    organisation_day_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Of each organisation or account that installed the App. Empty: no cap of its own."""
+    organisation_month_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    repository_day_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Of each repository. Its own `.acrouter.yml` can only lower it."""
+    repository_month_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    person_day_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Of the tasks that one person starts, in all repositories together."""
     max_attempts: int = Field(3, ge=1, le=20)
     """Attempts of one task, the first and its escalations."""
     max_tasks_per_target: int = Field(5, ge=1)
@@ -113,7 +136,9 @@ class Settings(BaseSettings):
 
     @field_validator(
         *("github_private_key_file", "github_webhook_secret_file", "github_app_id"),
-        *("github_client_secret_file", "dashboard_secret_file"),
+        *("github_client_secret_file", "dashboard_secret_file", "logreg_file"),
+        *("organisation_day_budget_usd", "organisation_month_budget_usd", "person_day_budget_usd"),
+        *("repository_day_budget_usd", "repository_month_budget_usd"),
         mode="before",
     )
     @classmethod

@@ -74,6 +74,25 @@ class Repository(SQLModel, table=True):
     default_branch: str = Field(default="", max_length=300)
     private: bool = False
     active: bool = True
+    onboarding_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """When it was offered a configuration, or found to need none; None: not yet."""
+    updated_at: datetime = _now()
+
+
+class Sweep(SQLModel, table=True):
+    """When each of the regular looks at GitHub is due; one process at a time takes one."""
+
+    name: str = Field(primary_key=True, max_length=50)
+    due_at: datetime = Field(sa_type=UtcDateTime)
+    done_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """Everything up to here has been looked at."""
+
+
+class ConfigurationFile(SQLModel, table=True):
+    """The last valid `.acrouter.yml` of a repository's default branch: it stays in force while a newer one is wrong."""
+
+    repository_id: int = Field(primary_key=True, foreign_key="repository.id", sa_type=BigInteger)
+    text: str = Field(sa_type=Text)
     updated_at: datetime = _now()
 
 
@@ -102,6 +121,8 @@ class Task(SQLModel, table=True):
     requested_by: str = Field(default="", max_length=200)
     delivery_guid: str | None = Field(default=None, unique=True, max_length=100)
     """The delivery that started it: the same one cannot start a second."""
+    trigger_key: str | None = Field(default=None, unique=True, max_length=200)
+    """Names what started it, e.g. one comment: told by a second webhook, it starts no second task."""
     title: str = Field(default="", sa_type=Text)
     text: str = Field(default="", sa_type=Text)
     """Untrusted: the issue, the PR or the failing log, as fetched."""
@@ -129,6 +150,8 @@ class Task(SQLModel, table=True):
     """What people see on the target is older than the task's state."""
     report_not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """A process writes to the target until then, or GitHub asked to wait."""
+    report_tries: int = 0
+    """How often GitHub refused a part of the newest words; after a few they are given up."""
     published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
     head_sha: str = Field(default="", max_length=64)
@@ -263,6 +286,12 @@ class MemoryEntry(SQLModel, table=True):
     cost_usd: float
     final: bool = False
     """True once an outcome has replaced the verifier's score."""
+    verifier_score: float | None = None
+    """What the verifier had said; kept beside the outcome, so that it can be held against it."""
+    views: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """What each voter had believed of this model on this task."""
+    traits: list[float] = Field(default_factory=list, sa_type=Json)
+    """What was counted in the text (`routing.contexts`)."""
     revision: int = Field(default=0, sa_type=BigInteger)
     """Raised by every write; processes catch up by it."""
     created_at: datetime = _now()

@@ -1,5 +1,6 @@
 """One model's work on one task, from the empty sandbox to the verdict, each step kept in the database."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,11 @@ from store.tables import Attempt, Decision, Verification
 from store.tracing import span
 from store.types import utc_now
 from workers.context import Work
+from workers.earlier import earlier_attempts
 from workers.history import record
 from workers.reports import try_report
 from workers.run import AttemptMeter, Run
+from workers.trajectories import GrowingTrajectory
 
 _log = structlog.get_logger(__name__)
 
@@ -55,8 +58,10 @@ class Attempted:
         return self.attempt.state is AttemptState.VERIFIED
 
 
-def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestReport | None) -> Attempted:
+def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence[Attempted]) -> Attempted:
     """Let the decision's first model work, verify its patch, and return both.
+
+    The model is told of the attempts `made` so far, and the tests' state that they measured is used again.
 
     Raises:
         StoppedByPerson, HandBack, LeaseLost: the work may not go on; what was paid for is kept.
@@ -65,7 +70,7 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     try_report(run.runtime, run.task_id)
     try:
         with span("attempt", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
-            agent_run = _work(run, work, attempt)
+            agent_run = _work(run, work, attempt, earlier_attempts(made))
     except AcrouterError as error:
         finish(run, attempt, _unworkable(error, "SandboxError"))
         raise
@@ -74,7 +79,12 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, before: TestRe
     if attempt.state is AttemptState.FAILED:
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
         return Attempted(attempt, None)
-    return verify_attempt(run, work, attempt, before)
+    return verify_attempt(run, work, attempt, _baseline(made))
+
+
+def _baseline(made: Sequence[Attempted]) -> TestReport | None:
+    """The tests' state before any patch, once an attempt has measured it."""
+    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
 
 
 def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | None) -> Attempted:
@@ -92,6 +102,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         image=work.sandbox.image,
         test_command=work.test_command,
         task_text=work.source.text,
+        dimension=work.routing_task.dimension.value,
         rules=work.rules,
         limits=work.sandbox.limits,
         labels=work.sandbox.labels,
@@ -131,8 +142,9 @@ def begin(run: Run, decision: RoutingDecision) -> Attempt:
     return attempt
 
 
-def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
+def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
     settings = run.runtime.settings
+    trajectory = GrowingTrajectory()
     assert attempt.id is not None
     try:
         model = endpoint(run, attempt.model)
@@ -147,6 +159,8 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
                 text=work.source.text,
                 hint=work.hint,
                 test_command=work.test_command.command if work.test_command else "",
+                notes=work.notes,
+                previous=previous,
             ),
             model,
             sandbox,
@@ -157,7 +171,7 @@ def _work(run: Run, work: Work, attempt: Attempt) -> AgentRun:
                 wall_s=settings.attempt_timeout_s,
                 command_s=settings.command_timeout_s,
             ),
-            on_step=lambda step: _keep_step(run, attempt, step),
+            on_step=lambda step: _keep_step(run, attempt, step, trajectory),
         )
     finally:
         sandbox.close()
@@ -185,13 +199,14 @@ def endpoint(run: Run, model: str) -> ModelEndpoint:
     )
 
 
-def _keep_step(run: Run, attempt: Attempt, step: Step) -> None:
+def _keep_step(run: Run, attempt: Attempt, step: Step, trajectory: GrowingTrajectory) -> None:
     """Keep the trajectory after each step: a killed worker loses nothing that was paid for."""
+    so_far = trajectory.scrubbed(step.trajectory())
     with run.lease.transaction() as (session, _task):
         row = session.get_one(Attempt, attempt.id)
         row.steps = step.number
         row.cost_usd = step.cost_usd
-        row.trajectory = _clean(step.trajectory())
+        row.trajectory = so_far
         session.add(row)
 
 

@@ -4,13 +4,13 @@ The ledger is append-only. What counts as spent is every row that closes a reser
 row has closed yet. Windows (day, month, in UTC) are computed from it, never kept as counters.
 """
 
-import math
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import exists
+import structlog
+from sqlalchemy import ColumnElement, case, exists, true
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, func, select
 
@@ -18,122 +18,121 @@ from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
 from store.states import LedgerKind
-from store.suggest import did_you_mean
-from store.tables import AuditEntry, CapOverride, Ledger, Task
-from store.types import utc_now
-from workers.errors import BudgetError
+from store.tables import Ledger, Task
+from workers.caps import WARN_AT, Cap, caps_for
 from workers.locks import take_turn
+from workers.money import to_micros, to_usd
 
-MICROS = 1_000_000
-LARGEST_CAP_USD = 1_000_000.0
-"""A cap above it is a slip of the finger."""
+__all__ = [
+    "Usage",
+    "assume_open",
+    "reserve",
+    "settle",
+    "spent_micros",
+    "to_micros",
+    "to_usd",
+    "usage",
+    "used_of",
+    "warnings",
+]
 
-
-def to_micros(usd: float) -> int:
-    """Return US dollars as whole micro-dollars, rounded up: a cap errs on the safe side."""
-    return math.ceil(round(usd * MICROS, 6))
-
-
-def to_usd(micros: int) -> float:
-    return micros / MICROS
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Cap:
-    """A limit on what may be spent since a moment."""
+class Usage:
+    """A cap and what counts against it now."""
 
-    name: str
-    limit_micros: int
-    setting: str
-    """What an operator changes to raise it."""
-    since: Callable[[], datetime]
+    cap: Cap
+    spent_micros: int
 
-    def refusal(self) -> str:
-        """Return the sentence that tells people which cap is reached and who can raise it."""
-        return (
-            f"The budget of ${to_usd(self.limit_micros):.2f} a {self.name} is used up. "
-            f"An operator can raise {self.setting}."
+    @property
+    def spent_usd(self) -> float:
+        return to_usd(self.spent_micros)
+
+    @property
+    def limit_usd(self) -> float:
+        return to_usd(self.cap.limit_micros)
+
+    @property
+    def used_up(self) -> bool:
+        return self.spent_micros >= self.cap.limit_micros
+
+    @property
+    def warning(self) -> str | None:
+        return self.cap.warning(self.spent_micros)
+
+
+def usage(session: Session, settings: Settings, *, repository_id: int | None, requested_by: str) -> tuple[Usage, ...]:
+    """Return what counts against each cap that a task of this person in this repository meets."""
+    caps = caps_for(session, settings, repository_id=repository_id, requested_by=requested_by)
+    return used_of(session, caps)
+
+
+def used_of(session: Session, caps: Sequence[Cap]) -> tuple[Usage, ...]:
+    """Return what counts against each of `caps`. One query for all of them: this stands before every model call."""
+    starts = [cap.since() for cap in caps]
+    sums = [
+        func.coalesce(
+            func.sum(case((_within(since) & (true() if cap.rows is None else cap.rows), Ledger.usd_micros), else_=0)), 0
         )
-
-
-def _start_of_day() -> datetime:
-    return utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _start_of_month() -> datetime:
-    return _start_of_day().replace(day=1)
-
-
-def installation_caps(session: Session, settings: Settings) -> tuple[Cap, ...]:
-    """Return the caps that hold for all tasks together: the settings', or what a person put in their place."""
-    changed = {row.name: row.limit_micros for row in session.exec(select(CapOverride)).all()}
-    caps = (
-        Cap("day", to_micros(settings.day_budget_usd), "ACROUTER_DAY_BUDGET_USD", _start_of_day),
-        Cap("month", to_micros(settings.month_budget_usd), "ACROUTER_MONTH_BUDGET_USD", _start_of_month),
-    )
-    return tuple(
-        replace(cap, limit_micros=changed[cap.name], setting="it on the dashboard, under Budgets")
-        if cap.name in changed
-        else cap
-        for cap in caps
-    )
-
-
-def set_cap(database: Database, settings: Settings, name: str, usd: float | None, *, by: str) -> None:
-    """Put a limit in place of a setting's, or with None the setting's own back, and keep it in the audit log.
-
-    Raises:
-        BudgetError: there is no such cap, or the amount is none.
-    """
-    with database.session() as session:
-        take_turn(session, "ledger")
-        before = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
-        if name not in before:
-            raise BudgetError(f"There is no cap '{name}'.{did_you_mean(name, before)} There are: {', '.join(before)}.")
-        old = session.get(CapOverride, name)
-        if usd is None:
-            if old is not None:
-                session.delete(old)
-        elif not (math.isfinite(usd) and 0 < usd <= LARGEST_CAP_USD):
-            raise BudgetError(f"The cap of a {name} must be above 0 and at most {LARGEST_CAP_USD:,.0f} US dollars.")
-        else:
-            session.merge(CapOverride(name=name, limit_micros=to_micros(usd), set_by=by, at=utc_now()))
-        session.flush()
-        after = {cap.name: cap.limit_micros for cap in installation_caps(session, settings)}
-        session.add(
-            AuditEntry(
-                actor=by,
-                action="cap changed" if usd is not None else "cap back to its setting",
-                target=name,
-                data={"before_usd": to_usd(before[name]), "after_usd": to_usd(after[name])},
-            )
-        )
+        for cap, since in zip(caps, starts, strict=True)
+    ]
+    spent = session.execute(select(*sums).where(_counts(), _within(min(starts)))).one()
+    return tuple(Usage(cap, int(micros)) for cap, micros in zip(caps, spent, strict=True))
 
 
 def spent_micros(
-    session: Session, *, task_id: int | None = None, attempt_id: int | None = None, since: datetime | None = None
+    session: Session,
+    *,
+    task_id: int | None = None,
+    attempt_id: int | None = None,
+    since: datetime | None = None,
 ) -> int:
     """Return what counts as spent, open reservations included, in micro-dollars.
 
     An open reservation counts whatever `since` is: it will be settled in the window that is open then.
     """
-    closing = aliased(Ledger)
-    is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
-    query = select(func.coalesce(func.sum(Ledger.usd_micros), 0)).where(col(Ledger.closing).is_(True) | ~is_closed)
+    query = select(func.coalesce(func.sum(Ledger.usd_micros), 0)).where(_counts())
     if task_id is not None:
         query = query.where(Ledger.task_id == task_id)
     if attempt_id is not None:
         query = query.where(Ledger.attempt_id == attempt_id)
     if since is not None:
-        query = query.where(col(Ledger.closing).is_(False) | (col(Ledger.at) >= since))
+        query = query.where(_within(since))
     return int(session.exec(query).one())
+
+
+def _counts() -> ColumnElement[bool]:
+    """A row that closes a reservation, or a reservation that no row has closed yet."""
+    closing = aliased(Ledger)
+    is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
+    return col(Ledger.closing).is_(True) | ~is_closed
+
+
+def _within(since: datetime) -> ColumnElement[bool]:
+    return col(Ledger.closing).is_(False) | (col(Ledger.at) >= since)
+
+
+def warnings(session: Session, settings: Settings, task: Task) -> tuple[str, ...]:
+    """Return a sentence for each cap of a task, its own included, that is used to 80% or more."""
+    assert task.id is not None
+    found = []
+    own, limit = spent_micros(session, task_id=task.id), to_micros(task.budget_usd)
+    if limit and own >= WARN_AT * limit:
+        found.append(
+            f"This task's budget of ${to_usd(limit):.2f} is {own * 100 // limit}% used. "
+            "`/route retry budget=USD` starts again with another one, up to the operator's ACROUTER_TASK_BUDGET_USD."
+        )
+    caps = usage(session, settings, repository_id=task.repository_id, requested_by=task.requested_by)
+    return (*found, *(used.warning for used in caps if used.warning is not None))
 
 
 def reserve(database: Database, settings: Settings, *, task_id: int, attempt_id: int, model: str, usd: float) -> str:
     """Reserve `usd` for one model call and return the reservation's id.
 
     Raises:
-        BudgetExceeded: the task's budget or a cap of the installation would be passed.
+        BudgetExceeded: the task's budget or a cap would be passed; the message says which and who can raise it.
     """
     amount = to_micros(usd)
     reservation = uuid.uuid4().hex
@@ -147,9 +146,10 @@ def reserve(database: Database, settings: Settings, *, task_id: int, attempt_id:
                 f"${to_usd(spent):.4f} is used. `/route retry budget=USD` starts again with another budget, up to the "
                 "operator's ACROUTER_TASK_BUDGET_USD."
             )
-        for cap in installation_caps(session, settings):
-            if spent_micros(session, since=cap.since()) + amount > cap.limit_micros:
-                raise BudgetExceeded(cap.refusal())
+        for used in usage(session, settings, repository_id=task.repository_id, requested_by=task.requested_by):
+            if used.spent_micros + amount > used.cap.limit_micros:
+                raise BudgetExceeded(used.cap.refusal())
+            _warn_when_crossed(used, amount)
         session.add(
             Ledger(
                 reservation=reservation,
@@ -162,6 +162,12 @@ def reserve(database: Database, settings: Settings, *, task_id: int, attempt_id:
             )
         )
     return reservation
+
+
+def _warn_when_crossed(used: Usage, amount: int) -> None:
+    """Tell the operator's log once when a cap gets near its end; the status comment tells it to people."""
+    if used.warning is None and (words := used.cap.warning(used.spent_micros + amount)) is not None:
+        _log.warning("budget.nearly_used", words=words)
 
 
 def settle(database: Database, reservation: str, usd: float) -> None:

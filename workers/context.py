@@ -10,6 +10,7 @@ from pathlib import Path
 from routing import Dimension, RoutingTask
 from routing.dimension import classify, detect_language
 from sandbox.ahead import SandboxesAhead
+from sandbox.notes import contributor_notes
 from sandbox.patch import BLOCKED, PatchRules
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
@@ -34,6 +35,8 @@ class Work:
     test_command: TestCommand | None
     rules: PatchRules
     hint: str
+    notes: str
+    """The repository's own for contributors."""
 
 
 @contextmanager
@@ -47,11 +50,9 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         run.check()
         spec = SandboxSpec(_image(run, source, archive), labels(run), sandbox_limits(run.runtime.settings))
         task = run.task()
-        dimension = (
-            Dimension(task.dimension)
-            if task.dimension
-            else classify(source.title, source.text, trigger=task.trigger.value)
-        )
+        # A person's word, by a label or the repository's configuration, goes before what the text looks like.
+        asked = task.dimension or source.config.dimension
+        dimension = Dimension(asked) if asked else classify(source.title, source.text, trigger=task.trigger.value)
         language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
         with SandboxesAhead(run.runtime.backend, spec) as sandboxes:
@@ -65,13 +66,15 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                     language=language,
                     title=source.title,
                     link=source.link,
+                    trigger=task.trigger.value,
                 ),
                 archive=archive,
                 sandbox=spec,
                 sandboxes=sandboxes,
                 test_command=discover(archive, source.config.test or None),
-                rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths)),
+                rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths), allowed=source.config.allowed_paths),
                 hint=task.hint,
+                notes=contributor_notes(archive),
             )
 
 

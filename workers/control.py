@@ -24,11 +24,11 @@ def latest_task(database: Database, repository_id: int, target_number: int) -> T
 
 
 def request_stop(
-    database: Database, queue: Queue, repository_id: int, target_number: int, by: str, *, closing: bool = False
+    database: Database, queue: Queue, repository_id: int, target_number: int, by: str, *, why: str = ""
 ) -> Task | None:
     """Ask for the end of the open task on a target and return it, or None where there is none.
 
-    `closing` says that the person did not ask for it in words but closed the target.
+    `why` says what the person did where they did not ask for it in words, e.g. `who closed it`.
     A waiting task ends at once; a running one ends before its next model call.
     """
     found = latest_task(database, repository_id, target_number)
@@ -42,9 +42,9 @@ def request_stop(
         session.add(task)
         if task.state is TaskState.QUEUED and not task.lease_owner:
             write_off(session, task)  # a worker that was lost may have left something open
-            record(session, task, TaskState.STOPPED, f"Stopped by {by}{', who closed it' if closing else ''}.")
+            record(session, task, TaskState.STOPPED, f"Stopped by {by}{', ' if why else ''}{why}.")
         else:
-            note(session, task, f"{by} {'closed it' if closing else 'asked to stop'}.")
+            note(session, task, f"{by} {why.removeprefix('who ') or 'asked to stop'}.")
     assert found.id is not None
     queue.work(found.id)
     return task

@@ -33,12 +33,16 @@ class NewTask:
     delivery_guid: str | None
     title: str = ""
     text: str = ""
+    dimension: str = ""
+    """What a person says it is, a word of `routing.types.Dimension`; empty: found in the text."""
     base_ref: str = ""
     base_sha: str = ""
     ci_run_id: int | None = None
     hint: str = ""
     pinned_model: str = ""
     budget_usd: float | None = None
+    trigger_key: str | None = None
+    """Names what asks for it, e.g. one comment, whichever webhook tells of it."""
     branch: str = ""
     """The branch to make; empty: one of acrouter's own."""
 
@@ -76,8 +80,10 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 target_number=new.target_number,
                 requested_by=new.requested_by,
                 delivery_guid=new.delivery_guid,
+                trigger_key=new.trigger_key,
                 title=scrub(new.title),
                 text=scrub(new.text),
+                dimension=new.dimension,
                 base_ref=new.base_ref,
                 base_sha=new.base_sha,
                 ci_run_id=new.ci_run_id,
@@ -97,8 +103,8 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
 
 
 def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Joined | Refused | None:
-    if new.delivery_guid is not None:
-        same = session.exec(select(Task.id).where(Task.delivery_guid == new.delivery_guid)).first()
+    for column, value in ((Task.delivery_guid, new.delivery_guid), (Task.trigger_key, new.trigger_key)):
+        same = session.exec(select(Task.id).where(column == value)).first() if value is not None else None
         if same is not None:
             return Started(same)
     open_states = [state for state in TaskState if state.is_open]
@@ -115,13 +121,13 @@ def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Join
             f"{recent} tasks were started here within 24 hours, which is the limit. "
             "An operator can raise ACROUTER_MAX_TASKS_PER_TARGET."
         )
-    return _within_caps(session, settings)
+    return _within_caps(session, new, settings)
 
 
-def _within_caps(session: Session, settings: Settings) -> Refused | None:
-    for cap in budgets.installation_caps(session, settings):
-        if budgets.spent_micros(session, since=cap.since()) >= cap.limit_micros:
-            return Refused(cap.refusal())
+def _within_caps(session: Session, new: NewTask, settings: Settings) -> Refused | None:
+    for used in budgets.usage(session, settings, repository_id=new.repository_id, requested_by=new.requested_by):
+        if used.used_up:
+            return Refused(used.cap.refusal())
     return None
 
 

@@ -8,7 +8,6 @@ from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
-from sandbox.types import TestReport
 from store.errors import AcrouterError
 from store.states import TaskState
 from store.tables import Attempt, Task
@@ -24,7 +23,7 @@ from workers.interrupted import write_off
 from workers.reports import try_report
 from workers.run import HandBack, Run, StoppedByPerson
 from workers.runtime import Runtime
-from workers.targets import Refusal, Target, TargetClosed
+from workers.targets import Refusal, Target, TargetClosed, TargetMoved
 from workers.wiring import target_of
 
 _log = structlog.get_logger(__name__)
@@ -69,7 +68,7 @@ def pipeline(run: Run, target: Target) -> None:
             remember(run, work, attempted)
         best = recovery.chosen_before(run, made)
         while best is None and (decision := next_decision(run, work, made)) is not None:
-            attempted = attempts.make_attempt(run, work, decision, _baseline(made))
+            attempted = attempts.make_attempt(run, work, decision, made)
             remember(run, work, attempted)
             made = [*made, attempted]
         work.sandboxes.enough()
@@ -87,7 +86,7 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     config, settings, task = work.source.config, run.runtime.settings, run.task()
     if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
-    if made and task.pinned_model:
+    if made and (task.pinned_model or config.escalation == "off"):
         return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
     allow, deny = config.models.allow or None, config.models.deny
@@ -125,11 +124,6 @@ def choose_best(made: Sequence[Attempted]) -> Attempted | None:
     return max(candidates, key=lambda a: (a.verified, a.attempt.score or 0.0, -a.attempt.cost_usd), default=None)
 
 
-def _baseline(made: Sequence[Attempted]) -> TestReport | None:
-    """The tests' state before any patch, once an attempt has measured it."""
-    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
-
-
 def _to_its_end(run: Run) -> None:
     """Run the pipeline; whatever happens, the task ends in a state that says so, or goes back to the queue."""
     try:
@@ -142,7 +136,7 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason), free_of_charge=True)
-    except (TargetClosed, TargetGone) as reason:
+    except (TargetClosed, TargetMoved, TargetGone) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))

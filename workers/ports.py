@@ -74,6 +74,16 @@ class BranchHead:
 
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled"]
+Permission = Literal["admin", "maintain", "write", "triage", "read", "none"]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A remark on one line of a file, which GitHub shows beside it."""
+
+    path: str
+    line: int
+    message: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,9 @@ class CheckRunContent:
     title: str
     summary: str
     conclusion: Conclusion | None
+    name: str = "acrouter"
+    """Tells checks of different kinds apart."""
+    annotations: Sequence[Annotation] = ()
 
 
 StateLabel = Literal["working", "review", "merged", "failed", "none"]
@@ -113,6 +126,17 @@ class Forge(Protocol):
         """Return the failed workflow run of a check suite, or None where the suite is another service's."""
         ...
 
+    def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
+        """Have the failed jobs of a run's first attempt run once more.
+
+        Returns whether a second attempt is under way; False where there has been one, or where the App may not.
+        """
+        ...
+
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
+        """Return the names of the jobs that fail in the newest run of the same workflow on another branch."""
+        ...
+
     def default_branch(self, repository: RepositoryRef) -> BranchHead: ...
 
     def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None: ...
@@ -121,8 +145,16 @@ class Forge(Protocol):
         """Return a file's text at a ref (empty ref: the default branch), or None where there is none."""
         ...
 
-    def permission(self, repository: RepositoryRef, login: str) -> Literal["admin", "write", "read", "none"]:
+    def permission(self, repository: RepositoryRef, login: str) -> Permission:
         """Return what a person may do in the repository right now."""
+        ...
+
+    def is_team_member(self, repository: RepositoryRef, team: str, login: str) -> bool:
+        """Return whether a person is in a team (by its slug) of the organisation that owns the repository.
+
+        Raises:
+            ForgeError: the App may not read the organisation's members.
+        """
         ...
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
@@ -154,8 +186,20 @@ class Forge(Protocol):
         refused."""
         ...
 
-    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
-        """Make the target's labels follow the task's state; on an ending the trigger label goes too."""
+    def request_reviews(
+        self, repository: RepositoryRef, number: int, people: Sequence[str], teams: Sequence[str]
+    ) -> None:
+        """Ask for reviews of a PR; who is asked already is not asked twice."""
+        ...
+
+    def propose_file(
+        self, repository: RepositoryRef, *, branch: str, path: str, text: str, title: str, body: str
+    ) -> PullRequestInfo:
+        """Open a PR from `branch` that puts one file on the default branch, or return the one that is open from it."""
+        ...
+
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel, trigger: str) -> None:
+        """Make the target's labels follow the task's state; on an ending the label `trigger` goes too."""
         ...
 
     def reply(self, repository: RepositoryRef, number: int, marker: str, body: str) -> None:

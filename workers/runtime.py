@@ -41,5 +41,5 @@ class Worker:
 
     runtime: Runtime
     handle_delivery: DeliveryHandler
-    chores: Sequence[Callable[[], None]] = ()
+    chores: Sequence[Callable[[], object]] = ()
     """What is done beside the reconciler's round, each quick when there is nothing to do."""

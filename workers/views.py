@@ -9,6 +9,7 @@ from store.database import Database
 from store.settings import Settings
 from store.tables import Attempt, Decision, History, Repository, Task, Verification
 from workers import budgets
+from workers.configuration import kept
 from workers.endings import how_it_ended
 
 
@@ -42,6 +43,8 @@ class TaskView:
     web_url: str
     """Where this repository's pages are, without a slash at the end."""
     trigger_label: str
+    warnings: tuple[str, ...] = ()
+    """Caps that are nearly reached or reached, each with who can raise it."""
 
     @property
     def marker(self) -> str:
@@ -73,6 +76,8 @@ def task_view(database: Database, task_id: int, settings: Settings, pool: ModelP
         decisions = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).all()
         history = session.exec(select(History).where(History.task_id == task_id).order_by(col(History.id))).all()
         spent = budgets.spent_micros(session, task_id=task_id)
+        config = kept(session, task.repository_id)
+        warnings = budgets.warnings(session, settings, task)
     by_id = {decision.id: decision for decision in decisions}
     scripted = {spec.name for spec in pool.models if spec.scripted}
     name = repository.full_name if repository else ""
@@ -87,5 +92,6 @@ def task_view(database: Database, task_id: int, settings: Settings, pool: ModelP
         history=tuple(history),
         spent_usd=budgets.to_usd(spent),
         web_url=f"{settings.github_web_url.rstrip('/')}/{name}" if name else "",
-        trigger_label=settings.trigger_label,
+        trigger_label=config.triggers.label or settings.trigger_label,
+        warnings=warnings,
     )

@@ -1,6 +1,7 @@
 """`acrouter bench NAME`: measures, and prints a table or writes figures."""
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import typer
@@ -14,6 +15,13 @@ from store.suggest import did_you_mean
 def bench(
     name: str = typer.Argument(..., help="What to measure, e.g. `pipeline`."),
     json_file: Path | None = typer.Option(None, "--json", help="Write the figures to this file too."),
+    data: Path | None = typer.Option(None, help="`routing`: the folder of CodeRouterBench."),
+    tasks: Path | None = typer.Option(None, help="`routing`: the tasks of a stream of your own (JSON Lines)."),
+    results: Path | None = typer.Option(None, help="`routing`: what each model did on each task (CSV)."),
+    models: Path | None = typer.Option(None, help="`routing`: the pool with its prices (JSON)."),
+    out: Path | None = typer.Option(None, help="`routing`: a folder for the tables and plots."),
+    short: bool = typer.Option(False, "--short", help="`routing`: few runs, held against the accepted figures."),
+    accept: bool = typer.Option(False, "--accept", help="`routing --short`: accept the figures as the new reference."),
 ) -> None:
     """Run a benchmark of the product."""
     from importlib import import_module
@@ -24,7 +32,13 @@ def bench(
         raise ConfigurationError(
             f"There is no benchmark '{name}'.{did_you_mean(name, benches)} There are: {', '.join(sorted(benches))}."
         )
-    figures: dict[str, float] = import_module(benches[name]).run(Console(stderr=True))
+    given = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out}
+    options: dict[str, Path | bool] = {option: value for option, value in given.items() if value is not None}
+    options |= {option: True for option, said in (("short", short), ("accept", accept)) if said}
+    measure = import_module(benches[name]).run
+    if unknown := sorted(set(options) - set(signature(measure).parameters)):
+        raise ConfigurationError(f"The benchmark '{name}' takes no --{unknown[0]}.")
+    figures: dict[str, float] = measure(Console(stderr=True), **options)
     table = Table("figure", "value")
     for figure, value in figures.items():
         table.add_row(figure, f"{value:.4g}")

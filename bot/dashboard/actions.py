@@ -13,7 +13,7 @@ from bot.dashboard.board import Board
 from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import retry_delivery, retry_task
 from bot.dashboard.roles import Role
-from workers.budgets import set_cap
+from workers.caps import set_cap
 from workers.errors import BudgetError
 
 _log = structlog.get_logger(__name__)

@@ -17,7 +17,8 @@ from store.settings import Settings
 from store.states import TaskState
 from store.tables import AuditEntry, CapOverride, Ledger, Task
 from store.types import utc_now
-from workers.budgets import installation_caps, to_usd
+from workers.caps import installation_caps
+from workers.money import to_usd
 
 LEDGER_PAGE = 100
 _FORECAST_DAYS = 14

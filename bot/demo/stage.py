@@ -164,6 +164,7 @@ def _settings(folder: Path, state: Path, hub_url: str, secret: str, private_key:
         github_api_url=hub_url,
         github_web_url=hub_url,
         github_write_pause_s=0.0,
+        onboarding="off",
         task_budget_usd=5.0,
         log_level="error",
     )

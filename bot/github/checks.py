@@ -9,7 +9,9 @@ from bot.github.limits import CHECK_OUTPUT_LIMIT, fit, fit_title
 from store.scrub import scrub
 from workers.ports import CheckRunContent
 
-NAME = "acrouter"
+_LONGEST_MESSAGE = 2000
+_MOST_ANNOTATIONS = 50
+"""In one call; see https://docs.github.com/en/rest/checks/runs#create-a-check-run."""
 
 
 def upsert_check(
@@ -19,11 +21,11 @@ def upsert_check(
 
     One that stands on another commit is left there: GitHub cannot move it.
     """
-    run = _known(repository, known_id, head_sha) or _find(repository, head_sha, external_id)
+    run = _known(repository, known_id, head_sha) or _find(repository, head_sha, external_id, content.name)
     wanted = _body(content)
     if run is None:
         # GitHub numbers check runs over all repositories; the same external id may stand on several commits.
-        wanted |= {"name": NAME, "head_sha": head_sha, "external_id": external_id}
+        wanted |= {"name": content.name, "head_sha": head_sha, "external_id": external_id}
         _, made = repository.requester.requestJsonAndCheck("POST", f"{repository.url}/check-runs", input=wanted)
         return int(made["id"])
     if not _shows(run, wanted):
@@ -39,6 +41,17 @@ def _body(content: CheckRunContent) -> dict[str, Any]:
             "summary": fit(scrub(content.summary), CHECK_OUTPUT_LIMIT),
         },
     }
+    if content.annotations:
+        body["output"]["annotations"] = [
+            {
+                "path": note.path,
+                "start_line": note.line,
+                "end_line": note.line,
+                "annotation_level": "failure",
+                "message": scrub(note.message)[:_LONGEST_MESSAGE],
+            }
+            for note in content.annotations[:_MOST_ANNOTATIONS]
+        ]
     if content.conclusion is not None:
         body["conclusion"] = content.conclusion
     return body
@@ -64,10 +77,10 @@ def _known(repository: Repository, known_id: int | None, head_sha: str) -> dict[
     return run if run["head_sha"] == head_sha else None
 
 
-def _find(repository: Repository, head_sha: str, external_id: str) -> dict[str, Any] | None:
+def _find(repository: Repository, head_sha: str, external_id: str, name: str) -> dict[str, Any] | None:
     _, data = repository.requester.requestJsonAndCheck(
         "GET",
         f"{repository.url}/commits/{head_sha}/check-runs",
-        parameters={"check_name": NAME, "filter": "all", "per_page": "100"},
+        parameters={"check_name": name, "filter": "all", "per_page": "100"},
     )
     return next((run for run in data["check_runs"] if run.get("external_id") == external_id), None)

@@ -5,7 +5,8 @@ for a rate limit: the queue waits (see `bot.github.failures`).
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -17,9 +18,9 @@ from github.Repository import Repository
 from urllib3.util import Retry
 
 from bot.errors import CredentialsRefused
+from bot.github.app_key import app_auth
 from bot.github.failures import translated
 from sandbox.types import Author
-from store.errors import ConfigurationError
 from store.scrub import register_secret
 from store.settings import Settings
 from store.types import utc_now
@@ -39,6 +40,12 @@ API: Permissions = MappingProxyType(
     }
 )
 """For the API: nothing of it can change a branch."""
+MEMBERS: Permissions = MappingProxyType({"metadata": "read", "members": "read"})
+"""For the question who is in a team; the App need not have it where no configuration names teams."""
+PROPOSE: Permissions = MappingProxyType({"metadata": "read", "contents": "write", "pull_requests": "write"})
+"""For a PR that proposes a configuration."""
+RERUN: Permissions = MappingProxyType({"metadata": "read", "actions": "write"})
+"""For running a flake once more; an App that may only read Actions does without."""
 FETCH: Permissions = MappingProxyType({"metadata": "read", "contents": "read"})
 PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
 
@@ -77,16 +84,9 @@ class Clients:
         Raises:
             ConfigurationError: they are missing or cannot be read.
         """
-        key = settings.secret("github_private_key")
-        if settings.github_app_id is None or not key:
-            raise ConfigurationError(
-                "GitHub App: set ACROUTER_GITHUB_APP_ID and ACROUTER_GITHUB_PRIVATE_KEY_FILE (or "
-                "ACROUTER_GITHUB_PRIVATE_KEY)."
-            )
-        register_secret(key)
+        self._app_auth = app_auth(settings)
+        register_secret(settings.secret("github_private_key"))
         self.settings = settings
-        self.app_id = settings.github_app_id
-        self._app_auth = Auth.AppAuth(settings.github_app_id, key.replace("\\n", "\n"))
         self._tokens: dict[int, Token] = {}
         self._lock = threading.Lock()
         # A PyGithub client keeps the request under way in itself: each thread has its own.
@@ -109,12 +109,21 @@ class Clients:
             kept = clients[ref.id] = (token.value, self._client(Auth.Token(token.value)))
         return kept[1].get_repo(ref.full_name)
 
+    @contextmanager
+    def opened(self, ref: RepositoryRef, permissions: Permissions) -> Iterator[Repository]:
+        """Yield a repository with a token of its own for a rare use, made now and with no more than `permissions`."""
+        client = self._client(Auth.Token(self.mint(ref, permissions).value))
+        try:
+            yield client.get_repo(ref.full_name)
+        finally:
+            client.close()
+
     def mint(self, ref: RepositoryRef, permissions: Permissions) -> Token:
         """Return a token made now, for this one repository.
 
         https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app
         """
-        data = self._as_app(
+        data = self.as_app(
             "POST",
             f"/app/installations/{ref.installation_id}/access_tokens",
             f"mint a token for {ref.full_name}",
@@ -133,7 +142,7 @@ class Clients:
     def login(self) -> str:
         """Return the App's own login, `SLUG[bot]`."""
         if not self._login:
-            self._login = f"{self._as_app('GET', '/app', 'read the App')['slug']}[bot]"
+            self._login = f"{self.as_app('GET', '/app', 'read the App')['slug']}[bot]"
         return self._login
 
     def author(self) -> Author:
@@ -163,17 +172,29 @@ class Clients:
                 self._tokens[ref.id] = token
         return token
 
-    def _as_app(self, verb: str, path: str, action: str, body: object = None) -> dict[str, Any]:
+    def as_app(self, verb: str, path: str, action: str, body: object = None) -> dict[str, Any]:
+        """Ask something as the App itself and return the decoded answer. `action` says what was tried.
+
+        Raises:
+            ForgeTemporary, ForgeError: it was refused.
+        """
+        return dict(self._ask_as_app(verb, path, action, body)[1])
+
+    def page_as_app(self, path: str, action: str) -> tuple[Mapping[str, str], list[dict[str, Any]]]:
+        """Return the headers, names in lower case, and the items of one page of a list that the App may read."""
+        headers, data = self._ask_as_app("GET", path, action, None)
+        return {name.lower(): str(value) for name, value in headers.items()}, list(data)
+
+    def _ask_as_app(self, verb: str, path: str, action: str, body: object) -> tuple[dict[str, Any], Any]:
         client = self._client(self._app_auth)
         try:
             with translated(action):
-                _, data = client.requester.requestJsonAndCheck(verb, path, input=body)
+                return client.requester.requestJsonAndCheck(verb, path, input=body)
         except CredentialsRefused as error:
             # The queue's patience does not help against a wrong key or clock.
             raise ForgeError(f"{error} Check the App's id, its private key and this machine's clock.") from None
         finally:
             client.close()
-        return dict(data)
 
     def _client(self, auth: Auth.Auth | None) -> Github:
         settings = self.settings

@@ -1,16 +1,22 @@
 """Branches, files and permissions of a repository."""
 
 import base64
-from typing import Literal
 from urllib.parse import quote
 
 from github import UnknownObjectException
 from github.Repository import Repository
 
 from workers.errors import ForgeError
-from workers.ports import BranchHead
+from workers.ports import BranchHead, Permission
 
-_PERMISSIONS: dict[str, Literal["admin", "write", "read"]] = {"admin": "admin", "write": "write", "read": "read"}
+_PERMISSIONS: dict[str, Permission] = {
+    "admin": "admin",
+    "maintain": "maintain",
+    "write": "write",
+    "triage": "triage",
+    "read": "read",
+}
+_BROAD: dict[Permission, Permission] = {"maintain": "write", "triage": "read"}
 
 
 def read_default_branch(repository: Repository) -> BranchHead:
@@ -50,13 +56,35 @@ def read_file(repository: Repository, path: str, ref: str) -> str | None:
     return base64.b64decode(data["content"]).decode("utf-8", "replace")
 
 
-def read_permission(repository: Repository, login: str) -> Literal["admin", "write", "read", "none"]:
-    """Return what a person may do now. GitHub reports `maintain` as write and `triage` as read."""
+def read_permission(repository: Repository, login: str) -> Permission:
+    """Return what a person may do now.
+
+    GitHub's `permission` reports `maintain` as write and `triage` as read; `role_name` is exact, but may be a role that
+    the organisation made up.
+    https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user
+    """
+    url = f"{repository.url}/collaborators/{quote(login, safe='')}/permission"
     try:
-        found = repository.get_collaborator_permission(login)
+        _, data = repository.requester.requestJsonAndCheck("GET", url)
     except UnknownObjectException:
         return "none"
-    return _PERMISSIONS.get(found, "none")
+    broad = _PERMISSIONS.get(data.get("permission", ""), "none")
+    exact = _PERMISSIONS.get(data.get("role_name") or "", broad)
+    # Where the two tell of different things, the lesser one counts.
+    return exact if _BROAD.get(exact, exact) == broad else broad
+
+
+def is_team_member(repository: Repository, organisation: str, team: str, login: str) -> bool:
+    """Return whether a person is in a team; an invitation that is not accepted yet does not count.
+
+    https://docs.github.com/en/rest/teams/members#get-team-membership-for-a-user
+    """
+    path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(team, safe='')}/memberships/{quote(login, safe='')}"
+    try:
+        _, data = repository.requester.requestJsonAndCheck("GET", path)
+    except UnknownObjectException:
+        return False
+    return bool(data.get("state") == "active")
 
 
 def _branch(repository: Repository, name: str) -> BranchHead:

@@ -1,22 +1,25 @@
 """GitHub as the workers' Forge. Each method is one concern's function with errors translated and a token at hand."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from datetime import datetime
 
 from github.Repository import Repository
 
 from bot.errors import CredentialsRefused
-from bot.github import checks, ci, contents, issues, pulls
-from bot.github.client import FETCH, PUSH, Clients
+from bot.github import checks, ci, contents, hook_deliveries, issues, proposals, pulls
+from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, RERUN, Clients
 from bot.github.failures import translated
+from bot.github.hook_deliveries import Missed
 from sandbox.types import Author, GitRemote
 from store.settings import Settings
+from workers.errors import ForgeError, ForgeTemporary
 from workers.ports import (
     BranchHead,
     CheckRunContent,
     CiFailure,
     IssueInfo,
+    Permission,
     PullRequestInfo,
     RepositoryRef,
     StateLabel,
@@ -61,6 +64,23 @@ class GitHubForge:
         with self._open(repository, f"read the workflow runs of check suite {suite_id}") as opened:
             return ci.failed_run_of_suite(opened, suite_id)
 
+    def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
+        with self._open(repository, f"read workflow run {run_id}") as opened:
+            if (under_way := ci.second_attempt(opened, run_id)) is not None:
+                return under_way
+        try:
+            with self._clients.opened(repository, RERUN) as opened, translated(f"run {run_id} once more"):
+                ci.rerun_failed_jobs(opened, run_id)
+        except ForgeTemporary:
+            raise
+        except ForgeError:  # the App may only read Actions, which is enough for all else
+            return False
+        return True
+
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
+        with self._open(repository, f"read the workflow runs of {branch}") as opened:
+            return ci.failing_jobs(opened, run_id, branch)
+
     def default_branch(self, repository: RepositoryRef) -> BranchHead:
         with self._open(repository, "read the default branch") as opened:
             return contents.read_default_branch(opened)
@@ -73,9 +93,13 @@ class GitHubForge:
         with self._open(repository, f"read {path}") as opened:
             return contents.read_file(opened, path, ref)
 
-    def permission(self, repository: RepositoryRef, login: str) -> Literal["admin", "write", "read", "none"]:
+    def permission(self, repository: RepositoryRef, login: str) -> Permission:
         with self._open(repository, f"read the permission of {login}") as opened:
             return contents.read_permission(opened, login)
+
+    def is_team_member(self, repository: RepositoryRef, team: str, login: str) -> bool:
+        with self._clients.opened(repository, MEMBERS) as opened, translated(f"ask who is in the team {team}"):
+            return contents.is_team_member(opened, repository.full_name.split("/", 1)[0], team, login)
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
         token = self._clients.mint(repository, PUSH if write else FETCH)
@@ -112,9 +136,27 @@ class GitHubForge:
                 draft=draft,
             )
 
-    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
+    def request_reviews(
+        self, repository: RepositoryRef, number: int, people: Sequence[str], teams: Sequence[str]
+    ) -> None:
+        with self._open(repository, f"ask for reviews of PR {number}") as opened:
+            pulls.request_reviews(opened, number, people, teams)
+
+    def propose_file(
+        self, repository: RepositoryRef, *, branch: str, path: str, text: str, title: str, body: str
+    ) -> PullRequestInfo:
+        action = f"propose {path} in {repository.full_name}"
+        with self._clients.opened(repository, PROPOSE) as opened, translated(action):
+            return proposals.propose_file(
+                opened, repository.full_name, branch=branch, path=path, text=text, title=title, body=body
+            )
+
+    def missed_deliveries(self, since: datetime, known: Callable[[Collection[str]], set[str]]) -> Iterator[Missed]:
+        return hook_deliveries.missed(self._clients, since, known)
+
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel, trigger: str) -> None:
         with self._open(repository, f"set the labels of {number}") as opened:
-            issues.set_state_label(opened, number, self._settings.trigger_label, state)
+            issues.set_state_label(opened, number, state, trigger)
 
     def reply(self, repository: RepositoryRef, number: int, marker: str, body: str) -> None:
         with self._open(repository, f"comment on {number}") as opened:

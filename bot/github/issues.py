@@ -76,18 +76,18 @@ def find_comment(issue: Issue, marker: str, login: str) -> IssueComment | None:
     )
 
 
-def set_state_label(repository: Repository, number: int, prefix: str, state: StateLabel) -> None:
-    """Have exactly the label of `state` among those of ours; on an ending the trigger label `prefix` goes too."""
+def set_state_label(repository: Repository, number: int, state: StateLabel, trigger: str) -> None:
+    """Have exactly the label of `state` among those of ours, which begin with `trigger`; on an ending that goes too."""
     url = f"{repository.url}/issues/{number}/labels"
     _, present = repository.requester.requestJsonAndCheck("GET", url, parameters={"per_page": "100"})
     names = {label["name"] for label in present}
-    wanted = f"{prefix}:{state}" if state != "none" else ""
+    wanted = f"{trigger}:{state}" if state != "none" else ""
     if wanted and wanted not in names:
         _ensure_label(repository, wanted, *_COLOURS[state])
         repository.requester.requestJsonAndCheck("POST", url, input={"labels": [wanted]})
-    obsolete = {f"{prefix}:{other}" for other in _COLOURS} - {wanted}
+    obsolete = {f"{trigger}:{other}" for other in _COLOURS} - {wanted}
     if state in _ENDINGS:
-        obsolete.add(prefix)
+        obsolete.add(trigger)
     for name in sorted(obsolete & names):
         _remove_label(repository, url, name)
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from bot.events import PullRequestSynchronized, Pushed
+from bot.handlers.configuration import configuration_pushed
 from bot.handlers.context import BRANCH_PREFIX, Context
 from bot.handlers.reverts import Reverts, reverted, reverts_in
 from bot.handlers.tasks import tasks_of_branch
@@ -13,14 +14,16 @@ def pushed(context: Context, event: Pushed) -> str | None:
     """Handle new commits on a branch."""
     if event.branch.startswith(BRANCH_PREFIX):
         return _foreign(context, event.branch, event.after, event.sender.login, event.at)
+    checked = configuration_pushed(context, event)
     if event.branch != event.repository.default_branch:
-        return "a push to another branch"
+        return checked and "a push to another branch"
     found = [reverts_in(commit.message, context.repository.full_name) for commit in event.commits]
     reverts = Reverts(
         commits=frozenset().union(*(item.commits for item in found)),
         pulls=frozenset().union(*(item.pulls for item in found)),
     )
-    return None if reverted(context, reverts, event.at, event.after) else "nothing of acrouter's was reverted"
+    found_any = reverted(context, reverts, event.at, event.after)
+    return None if found_any or checked is None else "nothing of acrouter's was reverted"
 
 
 def pull_request_synchronized(context: Context, event: PullRequestSynchronized) -> str | None:

@@ -8,6 +8,6 @@ from workers.control import request_stop
 def issue_closed(context: Context, event: IssueClosed) -> str | None:
     """Stop the open task on the issue before it spends more."""
     stopped = request_stop(
-        context.database, context.queue, context.repository.id, event.number, event.sender.login, closing=True
+        context.database, context.queue, context.repository.id, event.number, event.sender.login, why="who closed it"
     )
     return None if stopped else "nothing is at work on it"

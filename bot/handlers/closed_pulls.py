@@ -21,7 +21,7 @@ def pull_request_closed(context: Context, event: PullRequestClosed) -> str | Non
         "head_sha": event.head_sha,
     }
     stopped = request_stop(
-        context.database, context.queue, context.repository.id, event.number, event.sender.login, closing=True
+        context.database, context.queue, context.repository.id, event.number, event.sender.login, why="who closed it"
     )
     for task in tasks:
         context.record_outcome(task, kind, ref=ref, at=event.at, data=data)

@@ -37,10 +37,6 @@ class Context:
     def queue(self) -> Queue:
         return self.runtime.queue
 
-    def may_write(self, login: str) -> bool:
-        """Ask GitHub now whether a person may push to the repository."""
-        return self.forge.permission(self.repository, login) in ("admin", "write")
-
     def target(self, kind: str, name: int | str) -> str:
         """Name a target across all repositories: `42/issues/7`, `42/pull/9`, `42/branch/main`."""
         return f"{self.repository.id}/{kind}/{name}"

@@ -1,9 +1,12 @@
-"""`/route retry`: the newest task of a target once more."""
+"""`/route retry`, and the Re-run button of a check: a task's work once more."""
+
+from dataclasses import replace
 
 from bot.commands import Command
 from bot.events import CommentCreated
 from bot.handlers.context import Context
 from store.states import TaskKind, Trigger
+from store.tables import Task
 from workers.control import latest_task
 from workers.intake import NewTask
 
@@ -22,20 +25,32 @@ def again(context: Context, event: CommentCreated, command: Command) -> NewTask 
         return None
     if behind and task.kind is TaskKind.PULL_REQUEST:
         return None
+    once_more = of_task(context, task, event.sender.login)
+    return replace(once_more, hint=command.hint or task.hint, pinned_model=command.model, budget_usd=command.budget_usd)
+
+
+def of_task(context: Context, task: Task, login: str) -> NewTask:
+    """Return a task's work as a new task of `login`'s: the same words, and the commit that is the newest by then.
+
+    A failed run is about its own commit and stays there.
+    """
+    base_ref, base_sha = task.base_ref, task.base_sha if task.kind is TaskKind.CI_FAILURE else ""
+    if task.kind is TaskKind.PULL_REQUEST:
+        assert task.target_number is not None
+        pull = context.forge.pull_request(context.repository, task.target_number)
+        base_ref, base_sha = pull.head_ref, pull.head_sha
     return NewTask(
         repository_id=context.repository.id,
         kind=task.kind,
         trigger=Trigger.COMMAND,
         target=task.target,
         target_number=task.target_number,
-        requested_by=event.sender.login,
+        requested_by=login,
         delivery_guid=context.guid,
         title=task.title,
         text=task.text,
-        base_ref=task.base_ref,
-        base_sha=task.base_sha if task.kind is TaskKind.CI_FAILURE else "",
+        base_ref=base_ref,
+        base_sha=base_sha,
         ci_run_id=task.ci_run_id,
-        hint=command.hint or task.hint,
-        pinned_model=command.model,
-        budget_usd=command.budget_usd,
+        hint=task.hint,
     )

@@ -2,6 +2,7 @@
 
 from bot.events import ReviewSubmitted
 from bot.handlers.context import Context
+from bot.handlers.rules import may_write
 from store.states import OutcomeKind
 from workers.outcomes import tasks_of_pull_request
 
@@ -16,7 +17,7 @@ def review_submitted(context: Context, event: ReviewSubmitted) -> str | None:
     tasks = tasks_of_pull_request(context.database, context.repository.id, event.number)
     if not tasks:
         return "not a PR of acrouter's"
-    if event.sender.is_bot or not context.may_write(event.sender.login):
+    if not may_write(context, event.sender):
         return f"{event.sender.login} has no write permission"
     for task in tasks:
         data = {"pr": event.number, "by": event.sender.login}

@@ -28,20 +28,36 @@ class VoterError(ConfigurationError, RoutingError):
     """The voters' configuration is wrong: an unknown name, a weight below zero, no voter at all."""
 
 
-def make_voters(weights: Mapping[str, float], reward_weights: RewardWeights = DEFAULT_REWARD) -> dict[str, Voter]:
+OPTIONAL: Mapping[str, str] = {
+    "policy_llm": "set ACROUTER_POLICY_URL and ACROUTER_POLICY_MODEL",
+    "logreg": "set ACROUTER_LOGREG_FILE",
+}
+"""Voters that need something of the operator's (`routing.voters.optional`), and what."""
+
+
+def make_voters(
+    weights: Mapping[str, float],
+    reward_weights: RewardWeights = DEFAULT_REWARD,
+    factories: Mapping[str, Factory] = FACTORIES,
+) -> dict[str, Voter]:
     """Return the voters with a weight above 0, by name.
 
     Raises:
         VoterError: a name is unknown (the message suggests the closest), a weight is negative, or none is above 0.
     """
     for name, weight in weights.items():
-        if name not in FACTORIES:
+        if name in OPTIONAL and name not in factories:
+            if not weight:
+                continue
+            raise VoterError(f"voter_weights: '{name}' has a weight, but is not set up: {OPTIONAL[name]}.")
+        if name not in factories:
+            known = [*factories, *(name for name in OPTIONAL if name not in factories)]
             raise VoterError(
-                f"voter_weights: unknown voter '{name}'.{did_you_mean(name, FACTORIES)} Known: {', '.join(FACTORIES)}."
+                f"voter_weights: unknown voter '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
             )
         if not 0.0 <= weight < float("inf"):
             raise VoterError(f"voter_weights: the weight of '{name}' is {weight}; it must be 0 or more.")
-    voters = {name: FACTORIES[name](reward_weights) for name, weight in weights.items() if weight > 0}
+    voters = {name: factories[name](reward_weights) for name, weight in weights.items() if weight > 0}
     if not voters:
         raise VoterError("voter_weights: no voter has a weight above 0. Give at least one.")
     return voters

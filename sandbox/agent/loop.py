@@ -41,6 +41,7 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
         self._secrets = secrets
         self._after_step = after_step
         self._told = 0
+        self._clean_messages: list[Any] = []
 
     def converse(self) -> None:
         """Run until the agent ends.
@@ -60,7 +61,12 @@ class Loop(DefaultAgent):  # type: ignore[misc]  # mini-swe-agent is untyped her
         """Return the trajectory in mini-swe-agent's format, without secrets and without what JSON stores refuse."""
         self.cost = self.model.spent_usd
         trajectory: dict[str, Any] = super().serialize(*extra)
-        return {name: clean(part, *self._secrets) for name, part in trajectory.items()}
+        del trajectory["messages"]
+        # Messages are only ever added. Cleaning all of them at each step would cost the square of their number.
+        new = self.messages[len(self._clean_messages) :]
+        self._clean_messages += [clean(message, *self._secrets) for message in new]
+        cleaned = {name: clean(part, *self._secrets) for name, part in trajectory.items()}
+        return {**cleaned, "messages": list(self._clean_messages)}
 
     def last_actions(self) -> list[str]:
         """Return the commands of the model's last message."""

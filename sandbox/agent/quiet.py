@@ -5,6 +5,7 @@ it; LiteLLM loads the nearest `.env` in its development mode and fetches a price
 this one first; it is slow (seconds), so they are themselves imported only when an agent runs.
 """
 
+import gc
 import logging
 import os
 import tempfile
@@ -26,7 +27,25 @@ def _environment(**values: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Collect no garbage meanwhile, and never look through what is there afterwards.
+
+    The libraries make half a million objects that live as long as the process. Looking through them again and again
+    takes a fifth of the import, and later a third of a second for each full collection.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
+
+
 with (
+    _without_collections(),
     tempfile.TemporaryDirectory(prefix="acrouter-mini-") as _folder,
     _environment(
         MSWEA_SILENT_STARTUP="1",

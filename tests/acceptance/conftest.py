@@ -1,4 +1,8 @@
-"""The whole product: a GitHub, an installation in processes of its own, real bugs and scripted models."""
+"""The whole product: a GitHub, an installation in processes of its own, real bugs and scripted models.
+
+Processes take seconds to start, so the stories of a module share a GitHub and an installation. Each has a repository of
+its own, and all that it looks at begins with it.
+"""
 
 import os
 import uuid
@@ -15,52 +19,67 @@ from bot.demo.scripted import ScriptedEndpoint
 from bot.demo.scripted.models import SKILLED, write_models_file
 from store import migrations
 from store.database import Database
-from tests.support.bugs import SCRIPTED_KEY, MakeBug, all_bugs, make_bug, scripted_endpoint
-from tests.support.github.fixtures import github
+from tests.support.bugs import SCRIPTED_KEY, MakeBug, make_bug
 from tests.support.github.server import GitHubServer
+from tests.support.held_models import HeldModels
 from tests.support.installation import ROOT, Installation
 from tests.support.services import create_postgres_database
 
-__all__ = ["all_bugs", "github", "make_bug", "scripted_endpoint"]
+__all__ = ["make_bug"]
 
-REPOSITORY = "acme/tool"
 CONFIG = "exploration: off\n"
 """Without exploration the same evidence gives the same choice."""
 
 
 class Host(Protocol):
-    def __call__(self, name: str, config: str = CONFIG) -> None: ...
+    def __call__(self, name: str, config: str = CONFIG) -> str: ...
+
+
+@pytest.fixture(scope="module")
+def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHubServer]:
+    """A stateful GitHub; the last test fails where a request to it is not as GitHub's description has it."""
+    with GitHubServer(tmp_path_factory.mktemp("github")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bugs() -> tuple[str, ...]:
+    """The names of the bugs that a module's stories are about."""
+    raise NotImplementedError("a module whose stories use scripted models says which bugs they know")
+
+
+@pytest.fixture(scope="module")
+def endpoint(make_bug: MakeBug, bugs: tuple[str, ...]) -> Iterator[HeldModels]:
+    """The scripted models, listening; their key is SCRIPTED_KEY."""
+    with HeldModels([make_bug(name) for name in bugs], api_key=SCRIPTED_KEY) as models:
+        yield models
 
 
 @pytest.fixture
-def host(github: GitHubServer, make_bug: MakeBug) -> Host:
-    """Put the project of a bug on GitHub, with a configuration and the trigger label."""
+def host(installation: Installation, github: GitHubServer, make_bug: MakeBug) -> Host:
+    """Begin a story: put the project of a bug on GitHub, with a configuration, and return the repository's name."""
 
-    def put(name: str, config: str = CONFIG) -> None:
-        github.create_repository(REPOSITORY, make_bug(name).git_dir)
+    def put(name: str, config: str = CONFIG) -> str:
+        repository = f"acme/tool-{installation.begin_story()}"
+        github.create_repository(repository, make_bug(name).git_dir)
+        github.focus(repository)
         github.push("main", {".acrouter.yml": config}, message="Configure acrouter")
+        return repository
 
     return put
 
 
-@pytest.fixture
-def models() -> tuple[str, ...]:
-    """The names of the pool's scripted models; a test module may have its own."""
-    return SKILLED
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def installation(
-    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     postgres_base: str,
     redis_url: str,
     github: GitHubServer,
-    scripted_endpoint: ScriptedEndpoint,
-    models: tuple[str, ...],
+    endpoint: HeldModels,
 ) -> Iterator[Installation]:
-    """An installation on Postgres and Redis whose web part and beat run; a test starts its workers."""
+    """An installation on Postgres and Redis whose web part and beat run; a story starts its workers."""
     services = served_by(postgres_base, redis_url)
-    with installed(tmp_path / "acrouter", github, scripted_endpoint, models, services) as made:
+    with installed(tmp_path_factory.mktemp("installed") / "acrouter", github, endpoint, SKILLED, services) as made:
         made.start_web()
         made.start_beat()
         yield made
@@ -96,6 +115,7 @@ def installed(
         "ACROUTER_GITHUB_API_URL": github.base_url,
         "ACROUTER_GITHUB_WEB_URL": github.base_url,
         "ACROUTER_GITHUB_WRITE_PAUSE_S": "0",
+        "ACROUTER_ONBOARDING": "off",
         "ACROUTER_LEASE_S": "4",
         "ACROUTER_RECONCILE_EVERY_S": "1",
         "ACROUTER_MODEL_TIMEOUT_S": "20",

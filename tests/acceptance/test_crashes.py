@@ -1,19 +1,20 @@
-"""A worker killed at any moment, and a broker that forgets everything: the work ends once, and the money adds up."""
+"""A worker killed at any moment, and a broker that forgets everything: the work ends once, and the money adds up.
 
+A story kills the worker that it finds, and leaves the one that took over to the next.
+"""
+
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
-import docker
 import pytest
 import redis
 
-from bot.assembly import instance_name
-from bot.demo.scripted import ScriptedEndpoint
-from sandbox.docker_backend import INSTANCE_LABEL
-from store.settings import Settings
 from store.states import AttemptState, TaskState
 from tests.acceptance.conftest import Host, issue_of
 from tests.support.github.faults import Hold
 from tests.support.github.server import GitHubServer
+from tests.support.held_models import HeldModels
 from tests.support.installation import Installation
 
 pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(600)]
@@ -22,72 +23,75 @@ BUG = "xmltodict-none-attribute"
 CONFIG = "exploration: off\nmodels: {allow: [scripted-small]}\n"
 
 
+@dataclass(frozen=True)
+class Story:
+    """An issue that is about to be labelled, in a repository of its own."""
+
+    installation: Installation
+    github: GitHubServer
+    repository: str
+    issue: int
+
+    def begin(self) -> None:
+        self.github.label(self.issue, "acrouter")
+
+    def wait_for_stage(self, stage: TaskState) -> None:
+        self.installation.wait_for(self._in_stage(stage), f"the stage {stage}", every_s=0.02)  # some are short
+
+    def replace_the_worker(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Kill it as a crash would, and start another."""
+        self.installation.kill("worker")
+        meanwhile()
+        self.installation.start_worker()
+
+    def ends_once(self) -> None:
+        task = self.installation.wait_until_told()
+        assert task.state is TaskState.PUBLISHED, self.installation.history()
+        assert len(self.installation.tasks()) == 1
+        [pull] = self.github.pull_requests()
+        assert pull["number"] == task.pr_number
+        [comment] = self.github.comments(self.issue)
+        assert task.pr_url in comment["body"]
+        assert [name for name in self.github.branches() if name.startswith("acrouter/")] == [task.branch]
+        [check] = self.github.check_runs(task.head_sha)
+        assert check["conclusion"] == "success"
+        self.installation.assert_the_ledger_adds_up()
+        self.installation.wait_for(lambda: not self.installation.containers(), "the end of every sandbox", 30)
+
+    def _in_stage(self, stage: TaskState) -> Callable[[], bool]:
+        return lambda: any(task.state is stage for task in self.installation.tasks())
+
+
+@pytest.fixture(scope="module")
+def bugs() -> tuple[str, ...]:
+    return (BUG,)
+
+
 @pytest.fixture
-def issue(installation: Installation, github: GitHubServer, host: Host) -> int:
-    """An issue that is about to be labelled."""
-    host(BUG, CONFIG)
-    return github.open_issue(*issue_of(BUG))
-
-
-def assert_done_once(installation: Installation, github: GitHubServer, number: int) -> None:
-    task = installation.wait_until_told()
-    assert task.state is TaskState.PUBLISHED, installation.history()
-    assert len(installation.tasks()) == 1
-    [pull] = github.pull_requests()
-    assert pull["number"] == task.pr_number
-    [comment] = github.comments(number)
-    assert task.pr_url in comment["body"]
-    assert [name for name in github.branches() if name.startswith("acrouter/")] == [task.branch]
-    [check] = github.check_runs(task.head_sha)
-    assert check["conclusion"] == "success"
-    installation.assert_the_ledger_adds_up()
-    installation.wait_for(lambda: not sandboxes(installation), "the end of every sandbox", 30)
-
-
-def sandboxes(installation: Installation) -> list[str]:
-    """The containers of this installation, running or not."""
-    settings = Settings(
-        _env_file=None, database_url=installation.environment["DATABASE_URL"], data_dir=installation.folder / "data"
-    )
-    label = f"{INSTANCE_LABEL}={instance_name(settings)}"
-    client = docker.from_env()
-    try:
-        return [str(found["Id"]) for found in client.api.containers(all=True, filters={"label": label})]
-    finally:
-        client.close()
-
-
-def in_state(installation: Installation, *states: TaskState) -> Callable[[], bool]:
-    return lambda: any(task.state in states for task in installation.tasks())
+def story(installation: Installation, github: GitHubServer, host: Host) -> Story:
+    repository = host(BUG, CONFIG)
+    installation.ensure_worker()
+    return Story(installation, github, repository, github.open_issue(*issue_of(BUG)))
 
 
 @pytest.mark.parametrize("stage", [TaskState.PREPARING, TaskState.ROUTING, TaskState.VERIFYING])
-def test_a_worker_killed_in_a_stage_is_replaced(
-    stage: TaskState, installation: Installation, github: GitHubServer, issue: int
-) -> None:
-    installation.start_worker("first")
-    github.label(issue, "acrouter")
-    installation.wait_for(in_state(installation, stage), f"the stage {stage}")
-    installation.kill("first")
-    installation.start_worker("second")
-    assert_done_once(installation, github, issue)
+def test_a_worker_killed_in_a_stage_is_replaced(stage: TaskState, story: Story) -> None:
+    story.begin()
+    story.wait_for_stage(stage)
+    story.replace_the_worker()
+    story.ends_once()
 
 
-def test_a_worker_killed_while_the_model_works_loses_no_money_from_sight(
-    installation: Installation, github: GitHubServer, issue: int, scripted_endpoint: ScriptedEndpoint
-) -> None:
-    scripted_endpoint.latency_s = 1.0
-    installation.start_worker("first")
-    github.label(issue, "acrouter")
-    installation.wait_for(
-        lambda: any(attempt.steps >= 2 for task in installation.tasks() for attempt in installation.attempts()),
-        "the model's second step",
-    )
-    installation.kill("first")
-    scripted_endpoint.latency_s = 0.0
-    installation.start_worker("second")
-    assert_done_once(installation, github, issue)
-    lost, finished = installation.attempts()
+def test_a_worker_killed_while_the_model_works_loses_no_money_from_sight(story: Story, endpoint: HeldModels) -> None:
+    with endpoint.held(after=2) as hold:
+        story.begin()
+        hold.wait_until_reached()
+        story.installation.wait_for(
+            lambda: any(attempt.steps >= 2 for attempt in story.installation.attempts()), "the model's second step"
+        )
+        story.replace_the_worker(meanwhile=hold.release)
+    story.ends_once()
+    lost, finished = story.installation.attempts()
     assert lost.state is AttemptState.LOST
     assert lost.cost_usd > 0
     assert lost.trajectory["messages"], "what was paid for is kept"
@@ -97,51 +101,44 @@ def test_a_worker_killed_while_the_model_works_loses_no_money_from_sight(
 @pytest.mark.parametrize(
     ("call", "path"),
     [
-        ("POST", r"/repos/acme/tool/issues/\d+/comments$"),
+        ("POST", r"/issues/\d+/comments$"),
         ("POST", r"/git-receive-pack$"),
-        ("POST", r"/repos/acme/tool/pulls$"),
-        ("POST", r"/repos/acme/tool/check-runs$"),
+        ("POST", r"/pulls$"),
+        ("POST", r"/check-runs$"),
     ],
     ids=["first comment", "push", "pull request", "check run"],
 )
-def test_a_worker_killed_while_github_does_what_it_asked_for_does_it_once(
-    call: str, path: str, installation: Installation, github: GitHubServer, issue: int
-) -> None:
+def test_a_worker_killed_while_github_does_what_it_asked_for_does_it_once(call: str, path: str, story: Story) -> None:
     hold = Hold()
-    github.on(call, path, hold)
-    installation.start_worker("first")
-    github.label(issue, "acrouter")
-    installation.wait_for(hold.reached.is_set, f"{call} {path}")
-    installation.kill("first")
-    hold.gate.set()  # GitHub carries it out although nobody waits for the answer any more
-    installation.start_worker("second")
-    assert_done_once(installation, github, issue)
+    story.github.on(call, re.escape(story.repository) + r"(\.git)?" + path, hold)
+    story.begin()
+    story.installation.wait_for(hold.reached.is_set, f"{call} {path}")
+    # GitHub carries it out although nobody waits for the answer any more.
+    story.replace_the_worker(meanwhile=hold.gate.set)
+    story.ends_once()
 
 
-def test_a_broker_that_forgets_everything_loses_no_work(
-    installation: Installation, github: GitHubServer, issue: int, redis_url: str, scripted_endpoint: ScriptedEndpoint
-) -> None:
+def test_a_broker_that_forgets_everything_loses_no_work(story: Story, redis_url: str, endpoint: HeldModels) -> None:
     broker = redis.Redis.from_url(redis_url)
-    github.label(issue, "acrouter")
-    github.settle()
+    story.installation.without_worker()
+    story.begin()
+    story.github.settle()
     broker.flushall()  # before any worker saw the delivery
-    scripted_endpoint.latency_s = 0.3
-    installation.start_worker()
-    installation.wait_for(in_state(installation, TaskState.ATTEMPTING), "the attempt")
-    broker.flushall()
-    assert_done_once(installation, github, issue)
+    with endpoint.held() as hold:
+        story.installation.start_worker()
+        hold.wait_until_reached()
+        story.wait_for_stage(TaskState.ATTEMPTING)
+        broker.flushall()
+    story.ends_once()
 
 
-def test_two_workers_share_the_work_and_do_it_once(
-    installation: Installation, github: GitHubServer, issue: int
-) -> None:
-    installation.start_worker("one")
-    installation.start_worker("two")
-    github.label(issue, "acrouter")
-    github.comment(issue, "/route fix", by="maintainer")
-    installation.wait_until_told()
-    [status] = [comment for comment in github.comments(issue) if "acrouter:task=" in comment["body"]]
-    assert len(github.pull_requests()) == 1
-    assert len(installation.tasks()) == 1
-    assert installation.task().pr_url in status["body"]
-    installation.assert_the_ledger_adds_up()
+def test_two_workers_share_the_work_and_do_it_once(story: Story) -> None:
+    story.installation.start_worker("another")
+    story.begin()
+    story.github.comment(story.issue, "/route fix", by="maintainer")
+    task = story.installation.wait_until_told()
+    [status] = [comment for comment in story.github.comments(story.issue) if "acrouter:task=" in comment["body"]]
+    assert len(story.github.pull_requests()) == 1
+    assert len(story.installation.tasks()) == 1
+    assert task.pr_url in status["body"]
+    story.installation.assert_the_ledger_adds_up()

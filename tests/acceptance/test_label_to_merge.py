@@ -5,6 +5,7 @@ import pytest
 from store.states import OutcomeKind, TaskState
 from tests.acceptance.conftest import Host, issue_of
 from tests.support.github.server import GitHubServer
+from tests.support.held_models import HeldModels
 from tests.support.installation import Installation
 
 pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytest.mark.node, pytest.mark.timeout(600)]
@@ -15,11 +16,17 @@ CONFIG = "exploration: off\ntest: python -m pytest -q tests/test_fileutils.py\n"
 QUICK = "xmltodict-none-attribute"
 
 
+@pytest.fixture(scope="module")
+def bugs() -> tuple[str, ...]:
+    return (FIRST, SECOND, QUICK)
+
+
 def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
     host(FIRST, CONFIG)
-    installation.start_worker()
+    installation.ensure_worker()
+    assert installation.memory() == [], "it is the installation's first story"
 
     number = github.open_issue(*issue_of(FIRST))
     github.label(number, "acrouter")
@@ -29,6 +36,9 @@ def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     attempts = installation.attempts()
     assert attempts[0].model == "scripted-medium", "nothing is known yet: price alone speaks for the middle one"
     assert attempts[-1].model == "scripted-large", installation.history()
+    told = attempts[-1].trajectory["messages"][1]["content"]
+    assert "Attempt 1" in told, "the second model knows what the first one tried"
+    assert attempts[0].patch.splitlines()[0] in told
     verdicts = [installation.verification(attempt).verdict for attempt in attempts]
     assert verdicts[0] == "breaking"
     assert verdicts[-1] == "verified"
@@ -77,7 +87,7 @@ def test_a_stranger_starts_nothing_and_an_edited_comment_neither(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
     host(QUICK)
-    installation.start_worker()
+    installation.ensure_worker()
     number = github.open_issue(*issue_of(QUICK), by="stranger")
     comment = github.comment(number, "Nice project", by="maintainer")
     github.comment(number, "/route fix", by="stranger")
@@ -88,18 +98,26 @@ def test_a_stranger_starts_nothing_and_an_edited_comment_neither(
     assert "/route fix" in github.comments(number)[-1]["body"]
 
 
-def test_a_redelivered_webhook_is_handled_once(installation: Installation, github: GitHubServer, host: Host) -> None:
-    host(QUICK)
+def test_a_redelivered_webhook_is_handled_once(
+    installation: Installation, github: GitHubServer, host: Host, endpoint: HeldModels
+) -> None:
+    repository = host(QUICK)
+    installation.without_worker()
     number = github.open_issue(*issue_of(QUICK))
     github.label(number, "acrouter")
     github.settle()
-    [labelled] = [delivery for delivery in github.deliveries if delivery.payload.get("action") == "labeled"]
+    [labelled] = [
+        delivery
+        for delivery in github.deliveries
+        if delivery.payload.get("action") == "labeled" and delivery.payload["repository"]["full_name"] == repository
+    ]
     for _ in range(3):
         github.redeliver(labelled)
     installation.start_worker()
-    installation.wait_for_state(TaskState.ATTEMPTING)
-    for _ in range(3):
-        github.redeliver(labelled)
-    github.comment(number, "/route status", by="maintainer")
-    installation.wait_for(lambda: len(github.comments(number)) >= 3, "the status comment and the answer")
+    with endpoint.held():
+        installation.wait_for_state(TaskState.ATTEMPTING)
+        for _ in range(3):
+            github.redeliver(labelled)
+        github.comment(number, "/route status", by="maintainer")
+        installation.wait_for(lambda: len(github.comments(number)) >= 3, "the status comment and the answer")
     assert len(installation.tasks()) == 1

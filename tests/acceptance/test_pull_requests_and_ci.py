@@ -13,11 +13,16 @@ pytestmark = [pytest.mark.docker, pytest.mark.postgres, pytest.mark.redis, pytes
 BUG = "sqlparse-optimizer-hints"
 
 
+@pytest.fixture(scope="module")
+def bugs() -> tuple[str, ...]:
+    return (BUG,)
+
+
 def test_route_fix_on_a_pr_opens_a_pr_to_its_branch(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
     host(BUG)
-    installation.start_worker()
+    installation.ensure_worker()
     title, text = issue_of(BUG)
     head = github.push("hints", {"NOTES.md": "On hints.\n"}, by="maintainer")
     number = github.open_pull_request(title, head="hints", body=text)
@@ -43,8 +48,8 @@ def test_route_fix_on_a_pr_opens_a_pr_to_its_branch(
 def test_a_failed_ci_run_is_repaired_where_the_repository_says_so(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
-    host(BUG, config=CONFIG + "on_ci_failure: [ci]\n")
-    installation.start_worker()
+    host(BUG, config=CONFIG + "on_ci_failure: [ci]\nrerun_flakes: false\n")
+    installation.ensure_worker()
     test = find_bug(BUG).regression_test
     head = github.push("hints", {test.path: test.text}, by="maintainer")
     number = github.open_pull_request("Test optimizer hints", head="hints")
@@ -78,7 +83,7 @@ def test_a_failed_ci_run_starts_nothing_where_the_repository_does_not_say_so(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
     host(BUG)
-    installation.start_worker()
+    installation.ensure_worker()
     head = github.push("hints", {"NOTES.md": "On hints.\n"}, by="maintainer")
     github.fail_ci(head, "hints")
     number = github.open_issue("Anything")

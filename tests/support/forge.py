@@ -54,7 +54,7 @@ class MemoryForge:
         self.checks[check_id] = (head_sha, content)
         return check_id
 
-    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel) -> None:
+    def set_state_label(self, repository: RepositoryRef, number: int, state: StateLabel, trigger: str) -> None:
         self._enter("set_state_label")
         self.labels[number] = state
 

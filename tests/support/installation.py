@@ -12,7 +12,7 @@ from pathlib import Path
 
 import docker
 import httpx
-from sqlmodel import col, select
+from sqlmodel import col, func, select
 
 from store.database import Database
 from store.states import TaskState
@@ -39,6 +39,9 @@ class Installation:
     database: Database
     port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    stories: int = 0
+    earlier: int = 0
+    """The newest task of earlier stories, by its id."""
 
     @property
     def url(self) -> str:
@@ -48,20 +51,40 @@ class Installation:
     def webhook_url(self) -> str:
         return f"{self.url}/webhooks/github"
 
+    def begin_story(self) -> int:
+        """Count tasks from 1 again, those that are there belong to earlier stories; return the story's own number."""
+        self.stories += 1
+        with self.database.session() as session:
+            self.earlier = session.exec(select(func.max(Task.id))).one() or 0
+        return self.stories
+
     def start_web(self, timeout_s: float = 60) -> None:
         self._start("web", "up", "--host", "127.0.0.1", "--port", str(self.port))
 
-        def answers() -> bool:
-            self._alive("web")
-            try:
-                return httpx.get(f"{self.url}/healthz", timeout=2).status_code == httpx.codes.OK
-            except httpx.TransportError:
-                return False
+        # One client: a new one for each question reads the machine's certificates again.
+        with httpx.Client(base_url=self.url, timeout=2, trust_env=False) as client:
 
-        wait_until(answers, timeout_s, "acrouter's web part")
+            def answers() -> bool:
+                self._alive("web")
+                try:
+                    return client.get("/healthz").status_code == httpx.codes.OK
+                except httpx.TransportError:
+                    return False
+
+            wait_until(answers, timeout_s, "acrouter's web part")
 
     def start_worker(self, name: str = "worker") -> None:
         self._start(name, "worker")
+
+    def ensure_worker(self) -> None:
+        """Start a worker where an earlier story left none."""
+        if "worker" not in self.processes:
+            self.start_worker()
+
+    def without_worker(self) -> None:
+        """End the worker that an earlier story left."""
+        if "worker" in self.processes:
+            self.stop("worker")
 
     def start_beat(self) -> None:
         self._start("beat", "beat")
@@ -92,22 +115,26 @@ class Installation:
         return "\n".join(lines[-60:])
 
     def tasks(self) -> Sequence[Task]:
+        """The tasks of this story."""
         with self.database.session() as session:
-            return session.exec(select(Task).order_by(col(Task.id))).all()
+            return session.exec(select(Task).where(col(Task.id) > self.earlier).order_by(col(Task.id))).all()
 
     def task(self, number: int = 1) -> Task:
-        """The `number`-th task of this installation, the first being 1."""
+        """The `number`-th task of this story, the first being 1."""
         return self.tasks()[number - 1]
 
-    def wait_for(self, ready: Callable[[], object], what: str, timeout_s: float = WAIT_S) -> None:
-        """Wait until `ready` is true; a failure tells what the processes printed."""
+    def wait_for(self, ready: Callable[[], object], what: str, timeout_s: float = WAIT_S, every_s: float = 0.1) -> None:
+        """Wait until `ready` is true; a failure tells what the processes printed.
+
+        It is asked after each `every_s` seconds, which leaves the processor to those that are waited for.
+        """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             for name in self.processes:
                 self._alive(name)
             if ready():
                 return
-            time.sleep(0.02)
+            time.sleep(every_s)
         raise AssertionError(f"{what} did not happen within {timeout_s} s.\n{self._story()}\n{self.last_words()}")
 
     def wait_for_state(self, *states: TaskState, number: int = 1, timeout_s: float = WAIT_S) -> Task:

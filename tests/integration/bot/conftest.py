@@ -49,6 +49,7 @@ def settings(shop: GitHubServer, tmp_path: Path) -> Settings:
         github_api_url=shop.base_url,
         github_web_url=shop.base_url,
         github_write_pause_s=0.0,
+        onboarding="off",
     )
 
 

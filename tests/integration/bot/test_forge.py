@@ -140,11 +140,11 @@ def test_the_labels_follow_the_state(shop: GitHubServer, forge: GitHubForge, rep
     number = shop.open_issue("Bug")
     shop.label(number, "acrouter")
     shop.label(number, "good first issue")
-    forge.set_state_label(repository, number, "working")
+    forge.set_state_label(repository, number, "working", "acrouter")
     assert shop.labels(number) == {"acrouter", "acrouter:working", "good first issue"}
-    forge.set_state_label(repository, number, "review")
+    forge.set_state_label(repository, number, "review", "acrouter")
     assert shop.labels(number) == {"acrouter", "acrouter:review", "good first issue"}
-    forge.set_state_label(repository, number, "merged")
+    forge.set_state_label(repository, number, "merged", "acrouter")
     assert shop.labels(number) == {"acrouter:merged", "good first issue"}
 
 

@@ -29,6 +29,11 @@ class Verbs:
         self._proxy = proxy
         self._emulate = emulate
         self._folder = folder
+        self._focus = ""
+
+    def focus(self, full_name: str) -> None:
+        """Let the verbs that name no repository mean this one; without it they mean the first that was created."""
+        self._focus = self._hosted(full_name).full_name
 
     def create_repository(self, full_name: str, from_git: Path) -> None:
         owner, _, name = full_name.partition("/")
@@ -169,7 +174,8 @@ class Verbs:
         return self._hosted(repository).bare
 
     def _hosted(self, full_name: str) -> Hosted:
-        found = self._proxy.find(full_name) if full_name else next(iter(self._proxy.hosted.values()), None)
+        name = full_name or self._focus
+        found = self._proxy.find(name) if name else next(iter(self._proxy.hosted.values()), None)
         if found is None:
             raise LookupError(f"no repository {full_name!r} was created here")
         return found

@@ -1,5 +1,7 @@
 """Which words in a comment are a command."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -85,6 +87,12 @@ def test_a_mails_signature_does_not_hide_a_command() -> None:
     assert parse_commands("/route fix\n-- \nAda") == [Command(Verb.FIX)]
 
 
+def test_budget_stands_alone() -> None:
+    assert parse_commands("/route budget") == [Command(Verb.BUDGET)]
+    with pytest.raises(CommandError, match="stands alone"):
+        parse_commands("/route budget 5")
+
+
 _PIECES = st.lists(
     st.sampled_from(
         [
@@ -116,3 +124,45 @@ def test_nothing_in_a_quote_or_a_fence_is_ever_a_command(body: str) -> None:
     quoted = "\n".join(f"> {line}" for line in body.splitlines())
     assert parse_commands(quoted) == []
     assert parse_commands(f"{'`' * 70}\n{body}\n{'`' * 70}") == []
+
+
+COMMAND = "/route fix"
+_WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n<>`~|#*_[]\\&=-+\t/"), max_size=40)
+_PROSE = _WORDS.map(str.strip).filter(lambda text: not text[:1].isdigit()).map(lambda text: f"so {text}")
+_EXAMPLES: list[Callable[[str], str]] = [
+    lambda text: "\n".join(f"> {line}" for line in text.split("\n")),
+    lambda text: f"```\n{text}\n```",
+    lambda text: f"~~~~sh\n{text}\n~~~~",
+    lambda text: "\n".join(f"    {line}" for line in text.split("\n")),
+    lambda text: f"<!--\n{text}\n-->",
+    lambda text: f"<details>\n{text}\n</details>",
+    lambda text: "\n".join(f"- {line}" for line in text.split("\n")),
+    lambda text: f"| say | that |\n|---|---|\n| {text.splitlines()[0]} | x |",
+    lambda text: f"`{text.splitlines()[0]}`",
+    lambda text: f"# {text.splitlines()[0]}",
+    lambda text: f"**{text.splitlines()[0]}**",
+    lambda text: f"\u200b{text.splitlines()[0]}",
+    lambda text: f"as in {text.splitlines()[0]}",
+]
+_EXAMPLE = st.builds(lambda show, before: show(f"{COMMAND}\n{before}"), st.sampled_from(_EXAMPLES), _PROSE)
+_PARAGRAPHS = st.lists(
+    st.one_of(st.tuples(st.just("prose"), _PROSE), st.tuples(st.just("example"), _EXAMPLE), st.just(("go", COMMAND))),
+    max_size=8,
+)
+
+
+@given(_PARAGRAPHS, st.sampled_from(["\n", "\r\n"]), st.booleans())
+@settings(deadline=None, max_examples=250)
+def test_of_markdown_of_every_kind_exactly_the_commands_in_its_own_prose_count(
+    paragraphs: list[tuple[str, str]], newline: str, long: bool
+) -> None:
+    meant = sum(kind == "go" for kind, _ in paragraphs)
+    parts = [part for _, part in paragraphs]
+    if long:  # to the last character that GitHub takes
+        parts.append("so " + "x" * (65_536 - sum(map(len, parts)) - 2 * len(parts) - 3))
+    body = "\n\n".join(parts).replace("\n", newline)
+    if meant > 5:
+        with pytest.raises(CommandError, match="More than 5"):
+            parse_commands(body)
+    else:
+        assert len(parse_commands(body)) == meant

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.errors import PayloadError
-from bot.events import CommentCreated, Event, Ignored, IssueLabeled, Pushed, parse
+from bot.events import CommentCreated, Event, Ignored, IssueLabeled, PullRequestRetargeted, Pushed, parse
 from tests.support import npm
 
 pytestmark = pytest.mark.node
@@ -35,6 +35,8 @@ def test_every_published_payload_is_an_event_or_ignored_with_a_reason() -> None:
         "ReviewSubmitted",
         "CheckSuiteCompleted",
         "WorkflowRunCompleted",
+        "WorkflowJobCompleted",
+        "CheckRunRerequested",
         "Pushed",
         "InstallationChanged",
         "RepositoriesChanged",
@@ -95,3 +97,24 @@ def test_a_push_of_a_tag_or_a_deleted_branch_is_ignored() -> None:
     assert isinstance(parse("push", body), Pushed)
     assert isinstance(parse("push", body | {"ref": "refs/tags/v1"}), Ignored)
     assert isinstance(parse("push", body | {"deleted": True}), Ignored)
+
+
+def test_a_pr_that_goes_to_another_base_is_told_from_an_edited_text() -> None:
+    body = example("pull_request", "closed") | {"action": "edited"}
+    body["changes"] = {"title": {"from": "Old"}}
+    assert isinstance(parse("pull_request", body), Ignored)
+    body["changes"] = {"base": {"ref": {"from": "old"}, "sha": {"from": "1" * 40}}}
+    event = parse("pull_request", body)
+    assert isinstance(event, PullRequestRetargeted)
+    assert event.base_ref == body["pull_request"]["base"]["ref"]
+
+
+def test_a_push_tells_which_paths_it_touches() -> None:
+    body = next(body for name, body in examples() if name == "push" and body["ref"].startswith("refs/heads/"))
+    body = json.loads(json.dumps(body))
+    commit = {"id": "1" * 40, "message": "x", "added": ["a"], "modified": [".acrouter.yml"], "removed": ["b"]}
+    body["commits"] = [commit, {"id": "2" * 40}]
+    event = parse("push", body)
+    assert isinstance(event, Pushed)
+    assert event.commits[0].paths == {"a", ".acrouter.yml", "b"}
+    assert event.commits[1].paths == frozenset()

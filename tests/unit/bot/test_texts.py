@@ -104,6 +104,7 @@ def view(words: str = "The total is wrong", **changes: Any) -> Any:
                 "spent_usd": 0.31,
                 "web_url": "https://github.com/o/r",
                 "trigger_label": "acrouter",
+                "warnings": (words,),
                 "marker": "<!-- acrouter:task=3 -->",
                 "published": attempts[1],
             }

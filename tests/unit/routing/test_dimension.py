@@ -1,11 +1,18 @@
 """Dimension and language from words and structure."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from routing import Router
 from routing.dimension import classify, detect_language
 from routing.encoders.hashing import HashingEncoder
 from routing.encoders.text import embedding_text
+from routing.features import METADATA, features
+from routing.metadata import TaskMetadata, metadata
 from routing.types import Dimension
+from tests.support.routing import make_pool, make_task
 
 
 @pytest.mark.parametrize(
@@ -70,3 +77,24 @@ def test_hostile_text_does_not_stall_the_rules(piece: str) -> None:
     assert classify(text, text) in Dimension
     assert isinstance(detect_language(text), str)
     assert HashingEncoder().encode([embedding_text(text, text)]).shape == (1, 512)
+
+
+def test_the_metadata_tells_what_the_text_holds() -> None:
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 1\n\nFAILED tests/test_a.py::test_b'
+    task = Router(make_pool()).task("t", text, title="Lookup fails", repository="o/r", trigger="label")
+
+    assert metadata(task) == TaskMetadata("python", len(text) + 12, True, True, "o/r", "label")
+    assert metadata(make_task("t", "Add a flag.")) == TaskMetadata("", 11, False, False, "", "")
+
+
+def test_features_are_the_embedding_and_the_named_metadata() -> None:
+    router = Router(make_pool())
+    task = router.task("t", "```go\nx := 1\n```\npanic: oops", trigger="ci")
+    row = features(replace(task, embedding=router.embed("", task.text)), 512)
+    named = dict(zip(METADATA, row[512:].tolist(), strict=True))
+
+    assert np.linalg.norm(row[:512]) == pytest.approx(1.0)
+    assert {name for name, value in named.items() if value == 1.0} == {
+        "dimension=bug_fixing", "language=go", "trigger=ci", "has_traceback",
+    }  # fmt: skip
+    assert not features(task, 512)[:512].any()

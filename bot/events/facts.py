@@ -1,0 +1,58 @@
+"""What most events carry, and how it is read. Everything that a person typed is untrusted."""
+
+from dataclasses import dataclass
+
+from bot.payload import Payload
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who did it."""
+
+    login: str
+    is_bot: bool
+
+
+@dataclass(frozen=True)
+class RepositoryFact:
+    """A repository as an event shows it."""
+
+    id: int
+    full_name: str
+    default_branch: str
+    private: bool
+    installation_id: int | None
+    """None where the event did not come through an installation of the App."""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An event that asks nothing of acrouter."""
+
+    reason: str
+
+
+def other_action(payload: Payload, *wanted: str) -> Ignored | None:
+    action = payload.text("action")
+    return None if action in wanted else Ignored(f"the action '{action}' asks nothing of acrouter")
+
+
+def sender_of(payload: Payload) -> Sender:
+    """The sender; GitHub leaves it out for what it does by itself."""
+    sender = payload.optional_object("sender")
+    if sender is None:
+        return Sender("", is_bot=True)
+    login = sender.text("login")
+    return Sender(login, is_bot=sender.optional_text("type") == "Bot" or login.endswith("[bot]"))
+
+
+def repository_of(payload: Payload) -> RepositoryFact:
+    repository = payload.object("repository")
+    installation = payload.optional_object("installation")
+    return RepositoryFact(
+        id=repository.number("id"),
+        full_name=repository.text("full_name"),
+        default_branch=repository.optional_text("default_branch"),
+        private=repository.flag("private"),
+        installation_id=installation.number("id") if installation else None,
+    )

@@ -1,0 +1,114 @@
+"""Pull requests and their reviews."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.events.facts import Ignored, RepositoryFact, Sender, other_action, repository_of, sender_of
+from bot.payload import Payload
+
+
+@dataclass(frozen=True)
+class PullRequestClosed:
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+    title: str
+    body: str
+    merged: bool
+    merge_sha: str
+    head_ref: str
+    head_sha: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class PullRequestSynchronized:
+    """The head of a PR has moved."""
+
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+    head_ref: str
+    before: str
+    after: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class PullRequestRetargeted:
+    """A PR goes to another base branch than before."""
+
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+    base_ref: str
+
+
+@dataclass(frozen=True)
+class ReviewSubmitted:
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+    review_id: int
+    state: str
+    """approved, changes_requested or commented."""
+    at: datetime
+
+
+def read_pull_request(
+    payload: Payload,
+) -> PullRequestClosed | PullRequestSynchronized | PullRequestRetargeted | Ignored:
+    if ignored := other_action(payload, "closed", "synchronize", "edited"):
+        return ignored
+    pull = payload.object("pull_request")
+    head = pull.object("head")
+    if payload.text("action") == "edited":
+        return _edited(payload, pull)
+    if payload.text("action") == "closed":
+        return PullRequestClosed(
+            repository=repository_of(payload),
+            sender=sender_of(payload),
+            number=pull.number("number"),
+            title=pull.text("title"),
+            body=pull.optional_text("body"),
+            merged=pull.flag("merged"),
+            merge_sha=pull.optional_text("merge_commit_sha") if pull.flag("merged") else "",
+            head_ref=head.text("ref"),
+            head_sha=head.text("sha"),
+            at=pull.moment("closed_at"),
+        )
+    return PullRequestSynchronized(
+        repository=repository_of(payload),
+        sender=sender_of(payload),
+        number=pull.number("number"),
+        head_ref=head.text("ref"),
+        before=payload.optional_text("before"),
+        after=payload.optional_text("after") or head.text("sha"),
+        at=pull.moment("updated_at"),
+    )
+
+
+def _edited(payload: Payload, pull: Payload) -> PullRequestRetargeted | Ignored:
+    changes = payload.optional_object("changes")
+    if changes is None or changes.optional_object("base") is None:
+        return Ignored("an edited text asks nothing of acrouter")
+    return PullRequestRetargeted(
+        repository=repository_of(payload),
+        sender=sender_of(payload),
+        number=pull.number("number"),
+        base_ref=pull.object("base").text("ref"),
+    )
+
+
+def read_pull_request_review(payload: Payload) -> ReviewSubmitted | Ignored:
+    if ignored := other_action(payload, "submitted"):
+        return ignored
+    review = payload.object("review")
+    return ReviewSubmitted(
+        repository=repository_of(payload),
+        sender=sender_of(payload),
+        number=payload.object("pull_request").number("number"),
+        review_id=review.number("id"),
+        state=review.text("state").lower(),
+        at=review.moment("submitted_at"),
+    )

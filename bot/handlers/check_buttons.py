@@ -1,0 +1,39 @@
+"""The Re-run button of acrouter's own checks."""
+
+import re
+
+from bot.events import CheckRunRerequested
+from bot.handlers.configuration import CHECK_ID, check_configuration
+from bot.handlers.context import Context
+from bot.handlers.retrying import of_task
+from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
+from bot.handlers.starting import refuse_person, start
+from store.tables import Task
+
+_TASK = re.compile(r"acrouter-task-([0-9]{1,18})")
+
+
+def check_run_rerequested(context: Context, event: CheckRunRerequested) -> str | None:
+    """Do a check's work once more where the person may: the task that it stands for, or the look at the configuration.
+
+    GitHub shows the button to everybody who may push.
+    """
+    if event.app_id != context.settings.github_app_id:
+        return "another App's check"
+    permission = permission_of(context, event.sender)
+    if not is_writer(permission):
+        return f"{event.sender.login} has no write permission"
+    if event.external_id == CHECK_ID:
+        return check_configuration(context, event.head_sha)
+    found = _TASK.fullmatch(event.external_id)
+    with context.database.session() as session:
+        task = session.get(Task, int(found[1])) if found else None
+    if task is None or task.repository_id != context.repository.id:
+        return "no task of this repository has this check"
+    rules = rules_now(context)
+    if reason := why_not(context, event.sender, permission, rules.config):
+        if task.target_number is not None:
+            refuse_person(context, task.target_number, event.sender.login, reason)
+        return reason
+    marker = f"<!-- acrouter:delivery={context.guid} -->"
+    return start(context, of_task(context, task, event.sender.login), rules, marker=marker)

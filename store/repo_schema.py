@@ -1,0 +1,62 @@
+"""The published JSON Schema of `.acrouter.yml`, for editors and for people who check it before they push."""
+
+import ast
+import inspect
+import textwrap
+from typing import Any
+
+from pydantic import BaseModel
+
+from store.repo_config import ModelRules, OrganisationRules, RepositoryConfig, Triggers, Who
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def repository_config_schema() -> dict[str, Any]:
+    """Return the schema (JSON Schema 2020-12), each key with its description.
+
+    It takes what the file's reader takes, but for two comforts: one command where a list is meant is taken by both,
+    and the bare words `on` and `off`, which YAML 1.1 reads as booleans, are taken as such.
+    """
+    schema = RepositoryConfig.model_json_schema()
+    _describe(RepositoryConfig, schema["properties"])
+    for model in _PARTS:
+        _describe(model, schema["$defs"][model.__name__]["properties"])
+    for properties in (schema["properties"], schema["$defs"]["OrganisationRules"]["properties"]):
+        for name in _SWITCHES & properties.keys():
+            properties[name] = _with_booleans(properties[name])
+    listed = schema["properties"]["setup"]
+    schema["properties"]["setup"] = {
+        **{key: listed[key] for key in ("description", "default", "title") if key in listed},
+        "anyOf": [{"type": "array", "items": listed["items"]}, listed["items"]],
+    }
+    return {"$schema": DIALECT, "title": ".acrouter.yml", **{k: v for k, v in schema.items() if k != "title"}}
+
+
+_PARTS: tuple[type[BaseModel], ...] = (ModelRules, OrganisationRules, Triggers, Who)
+_SWITCHES = frozenset({"escalation", "exploration", "onboarding"})
+
+
+def _describe(model: type[BaseModel], properties: dict[str, Any]) -> None:
+    for name, words in _docstrings(model).items():
+        properties[name]["description"] = words
+
+
+def _with_booleans(schema: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: schema[key] for key in ("description", "default", "title") if key in schema}
+    rest = {key: value for key, value in schema.items() if key not in kept}
+    return {**kept, "anyOf": [*(rest.get("anyOf") or [rest]), {"type": "boolean"}]}
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """The string that follows a field's line, as one line."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return {
+        line.target.id: " ".join(str(following.value.value).split())
+        for line, following in zip(body.body, body.body[1:], strict=False)
+        if isinstance(line, ast.AnnAssign)
+        and isinstance(line.target, ast.Name)
+        and isinstance(following, ast.Expr)
+        and isinstance(following.value, ast.Constant)
+    }

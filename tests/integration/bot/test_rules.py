@@ -1,0 +1,248 @@
+"""Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
+
+import pytest
+
+from store.database import Database
+from store.states import TaskKind, TaskState, Trigger
+from store.tables import ConfigurationFile, Repository
+from tests.support.rows import add_attempt, add_repository
+from tests.support.story import Story
+from workers import budgets
+
+
+@pytest.fixture
+def story(sqlite_database: Database) -> Story:
+    return Story(sqlite_database)
+
+
+@pytest.mark.parametrize(
+    ("needed", "role", "starts"),
+    [
+        ("write", "write", True),
+        ("write", "maintain", True),
+        ("write", "triage", False),
+        ("write", "read", False),
+        ("maintain", "write", False),
+        ("maintain", "maintain", True),
+        ("admin", "maintain", False),
+        ("admin", "admin", True),
+    ],
+)
+def test_the_configured_permission_is_the_least_that_a_person_needs(
+    story: Story, needed: str, role: str, starts: bool
+) -> None:
+    story.configure(f"who:\n  permission: {needed}\n")
+    story.forge.roles["ada"] = role  # type: ignore[assignment]
+    story.comment("/route fix", by="ada")
+    assert len(story.tasks()) == starts
+    if role == "write" and not starts:
+        assert needed in story.words()
+
+
+def test_where_teams_are_named_permission_alone_is_not_enough(story: Story) -> None:
+    story.configure("who:\n  teams: [core, release]\n")
+    story.comment("/route fix")
+    assert story.tasks() == []
+    assert "members of core, release" in story.words().replace("\\", "")
+    story.forge.teams["release"] = {"maintainer", "stranger"}
+    story.comment("/route fix", by="stranger")
+    assert story.tasks() == []
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+
+
+def test_a_bot_on_the_list_may_start_work_and_others_are_skipped_in_silence(story: Story) -> None:
+    story.configure('who:\n  bots: ["renovate[bot]"]\n')
+    story.push("main", ".acrouter.yml")
+    assert story.comment("/route fix", by="dependabot[bot]") == "written by a bot"
+    assert story.label(by="dependabot[bot]") is not None
+    assert story.tasks() == []
+    assert story.forge.replies == {}
+    story.comment("/route fix", by="Renovate[bot]")
+    assert [task.requested_by for task in story.tasks()] == ["Renovate[bot]"]
+
+
+def test_acrouter_on_the_list_summons_itself_all_the_same_not(story: Story) -> None:
+    story.configure('who:\n  bots: ["acrouter[bot]"]\n')
+    story.push("main", ".acrouter.yml")
+    story.comment("/route fix", by="acrouter[bot]")
+    story.label(by="acrouter[bot]")
+    assert story.tasks() == []
+
+
+def test_commands_can_be_switched_off_and_still_tell(story: Story) -> None:
+    story.configure("triggers:\n  commands: false\n")
+    story.comment("/route fix")
+    assert story.tasks() == []
+    assert "triggers.commands" in story.words()
+    story.label()
+    assert [task.trigger for task in story.tasks()] == [Trigger.LABEL]
+
+
+def test_a_repository_has_a_label_of_its_own(story: Story) -> None:
+    story.configure("triggers:\n  label: robot please\n")
+    story.push("main", ".acrouter.yml")
+    assert story.label("acrouter") == "another label"
+    story.label("Robot Please")
+    assert len(story.tasks()) == 1
+
+
+def test_a_mistake_shows_as_a_failed_check_with_its_line_and_the_last_valid_file_stays_in_force(story: Story) -> None:
+    story.configure("who:\n  permission: admin\n")
+    story.forge.files["octo/tools", "b" * 40] = "who:\n  permission: admin\n"
+    story.push("main", ".acrouter.yml")
+    story.configure("who:\n  permision: write\nbudget_usd: -1\n")
+    story.forge.files["octo/tools", "e" * 40] = "who:\n  permision: write\nbudget_usd: -1\n"
+    story.push("main", ".acrouter.yml", sha="e" * 40)
+    faces = [face for _, face in story.forge.checks.values()]
+    assert [face.conclusion for face in faces] == ["success", "failure"]
+    assert faces[1].name == "acrouter configuration"
+    assert [(note.path, note.line) for note in faces[1].annotations] == [(".acrouter.yml", 2), (".acrouter.yml", 3)]
+    assert "Did you mean 'permission'?" in faces[1].annotations[0].message
+    story.comment("/route fix")
+    assert story.tasks() == [], "who: admin is in force still"
+
+
+def test_a_configuration_on_another_branch_is_checked_and_not_in_force(story: Story) -> None:
+    story.forge.files["octo/tools", "b" * 40] = "who:\n  permission: admin\n"
+    story.push("feature", "src/a.py", ".acrouter.yml")
+    [(sha, face)] = story.forge.checks.values()
+    assert (sha, face.conclusion) == ("b" * 40, "success")
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+
+
+def test_a_push_that_leaves_the_configuration_alone_asks_github_nothing(story: Story) -> None:
+    story.push("feature", "src/a.py")
+    assert story.forge.calls == []
+
+
+def test_a_file_that_is_taken_away_holds_no_longer(story: Story) -> None:
+    story.configure("who:\n  permission: admin\n")
+    story.comment("/route fix")
+    story.configure(None)
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+    with story.database.session() as session:
+        assert session.get(ConfigurationFile, 42) is None
+
+
+def test_the_organisations_file_holds_where_a_repository_says_nothing(story: Story) -> None:
+    add_repository(story.database, 43, "octo/.github")
+    story.configure("who:\n  permission: admin\nbudget_usd: 0.5\n", "octo/.github")
+    story.comment("/route fix")
+    assert story.tasks() == []
+    story.configure("who:\n  permission: write\n")
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+
+
+def test_another_owners_file_means_nothing_here(story: Story) -> None:
+    add_repository(story.database, 43, "other/.github")
+    story.configure("who:\n  permission: admin\n", "other/.github")
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+
+
+def test_the_rerun_button_of_a_tasks_check_tries_it_again(story: Story) -> None:
+    story.comment("/route fix")
+    [first] = story.tasks()
+    story.end(first)
+    assert story.rerun_check(f"acrouter-task-{first.id}", app_id=1) == "another App's check"
+    assert story.rerun_check(f"acrouter-task-{first.id}", by="stranger") == "stranger has no write permission"
+    assert story.rerun_check("acrouter-task-999") == "no task of this repository has this check"
+    assert len(story.tasks()) == 1
+    assert story.rerun_check(f"acrouter-task-{first.id}") is None
+    second = story.tasks()[1]
+    assert (second.kind, second.target, second.title) == (TaskKind.ISSUE, first.target, first.title)
+
+
+def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) -> None:
+    story.forge.files["octo/tools", "b" * 40] = "test: pytest\n"
+    assert story.rerun_check("acrouter-configuration") is None
+    [(_, face)] = story.forge.checks.values()
+    assert face.conclusion == "success"
+
+
+def test_route_budget_tells_each_cap_what_is_used_and_who_can_raise_it(sqlite_database: Database) -> None:
+    story = Story(sqlite_database, day_budget_usd=10.0, organisation_day_budget_usd=8.0, person_day_budget_usd=3.0)
+    story.configure("day_budget_usd: 4\n")
+    story.comment("/route fix\n/route budget")
+    [task] = story.tasks()
+    assert task.id is not None
+    words = story.words().replace("\\", "")
+    for expected in (
+        *("The budget a day", "$10.00", "ACROUTER_DAY_BUDGET_USD", "octo's budget a day", "$8.00"),
+        *("This repository's budget a day", "$4.00", "`day_budget_usd` in .acrouter.yml".replace("`", "")),
+        *("maintainer's budget a day", "$3.00", "ACROUTER_PERSON_DAY_BUDGET_USD"),
+    ):
+        assert expected in words.replace("`", ""), expected
+    attempt = add_attempt(story.database, task.id)
+    budgets.reserve(story.database, story.runtime.settings, task_id=task.id, attempt_id=attempt, model="small", usd=1.0)
+    story.comment("/route budget")
+    assert "$1.00 of" in story.words()
+
+
+def test_work_that_a_repositorys_cap_forbids_says_which_and_who_can_raise_it(sqlite_database: Database) -> None:
+    story = Story(sqlite_database)
+    story.configure("day_budget_usd: 0.5\n")
+    story.comment("/route fix", number=1)
+    task_id = story.tasks()[0].id or 0
+    attempt = add_attempt(story.database, task_id)
+    budgets.reserve(story.database, story.runtime.settings, task_id=task_id, attempt_id=attempt, model="small", usd=0.5)
+    story.comment("/route fix", number=2)
+    assert len(story.tasks()) == 1
+    words = story.words(2).replace("\\", "").replace("`", "")
+    assert "This repository's budget of $0.50 a day is used up" in words
+    assert "A maintainer can raise day_budget_usd in .acrouter.yml" in words
+
+
+def test_nothing_happens_before_the_onboarding_pr_is_merged(sqlite_database: Database) -> None:
+    story = Story(sqlite_database, onboarding="required")
+    story.comment("/route fix")
+    story.label()
+    assert story.tasks() == []
+    [proposal] = story.forge.proposals
+    assert (proposal["branch"], proposal["path"]) == ("acrouter/configure", ".acrouter.yml")
+    assert "does nothing in this repository until this pull request is merged" in proposal["body"]
+    assert "merge PR 99 first" in story.words()
+    story.configure(str(proposal["text"]))
+    story.comment("/route fix")
+    assert [task.state for task in story.tasks()] == [TaskState.QUEUED]
+
+
+def test_an_organisation_can_do_without_onboarding(sqlite_database: Database) -> None:
+    story = Story(sqlite_database, onboarding="required")
+    add_repository(story.database, 43, "octo/.github")
+    story.configure("organisation:\n  onboarding: off\n", "octo/.github")
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+    assert story.forge.proposals == []
+
+
+def test_a_repository_that_is_gone_from_the_installation_has_no_say(story: Story) -> None:
+    add_repository(story.database, 43, "octo/.github")
+    with story.database.session() as session:
+        session.add(session.get_one(Repository, 43).sqlmodel_update({"active": False}))
+    story.configure("who:\n  permission: admin\n", "octo/.github")
+    story.comment("/route fix")
+    assert len(story.tasks()) == 1
+
+
+def test_two_hooks_for_one_comment_start_one_task_even_after_its_end(story: Story) -> None:
+    story.comment("/route fix", comment_id=5)
+    story.comment("/route fix", comment_id=5)
+    assert story.forge.replies == {}, "the second hook is no second request"
+    story.end(story.tasks()[0])
+    story.comment("/route fix", comment_id=5)
+    assert len(story.tasks()) == 1
+    story.comment("/route fix", comment_id=6)
+    assert len(story.tasks()) == 2
+
+
+def test_two_hooks_for_one_stop_say_nothing_wrong(story: Story) -> None:
+    story.comment("/route fix")
+    story.comment("/route stop", comment_id=7)
+    story.comment("/route stop", comment_id=7)
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED]
+    assert story.forge.replies == {}

@@ -1,0 +1,150 @@
+"""The ruler itself: streams, tracks, hindsight, peers and figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.routing import peers
+from bench.routing.contest import ROUTER, Arena, Run, contest, run_all
+from bench.routing.errors import StreamError
+from bench.routing.figures import figures
+from bench.routing.hindsight import best_chain, chain_rewards
+from bench.routing.reference import worse
+from bench.routing.report import tables
+from bench.routing.stream import Stream, read_stream
+from bench.routing.synthetic import RECIPES, Recipe, synthetic_stream
+from bench.routing.tracks import Track, Tried, play
+from tests.support.streams import write_stream
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Stream:
+    return read_stream("s", **write_stream(tmp_path))
+
+
+def test_a_stream_is_read_from_its_files(stream: Stream) -> None:
+    assert stream.models == ("small", "large")
+    assert stream.resolved.tolist() == [[1, 0], [1, 1], [0, 1]]
+    assert stream.ran.tolist() == [[True, False], [True, True], [True, True]]
+    assert stream.rewards.ravel().tolist() == pytest.approx([0.99, -0.2, 0.99, 0.8, -0.01, 0.8])
+    assert stream.run_only().rewards[0].tolist() == pytest.approx([0.99, -np.inf])
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("models", '"large"', '"lager"', "unknown model 'large'. Did you mean 'lager'?"),
+        ("models", "25", "-25", "models.1 (large): 'output_per_1m' is -25"),
+        ("models", '"small"', '"large"', "'large' is there twice"),
+        ("results", "t2,large,1,1,2.0,9", "", "1 cells are missing, the first is 'large' on the task 't2'"),
+        ("results", "t0,small,1", "t0,small,7", "line 2: 'resolved' is 7; it must be within [0, 1]"),
+        ("results", "t0,small", "t9,small", "line 2: the task 't9' is not in the tasks' file"),
+        ("results", "cost_usd", "price", "has no column 'cost_usd'"),
+        ("tasks", "bug_fixing", "bug_fixin", "unknown dimension 'bug_fixin'. Did you mean 'bug_fixing'?"),
+        ("tasks", '"t1"', '"t0"', "line 2: the task 't0' is there twice"),
+        ("tasks", "{", "", "line 1: is not JSON"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:
+    paths = write_stream(tmp_path)
+    paths[file].write_text(paths[file].read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(StreamError) as caught:
+        read_stream("s", **paths)
+    assert words in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    paths = write_stream(tmp_path)
+    for path in paths.values():
+        path.rename(path.with_suffix(".gone"))
+        with pytest.raises(StreamError, match="there is no such file"):
+            read_stream("s", **paths)
+        path.with_suffix(".gone").rename(path)
+
+
+class Scripted:
+    """Tries the same chain everywhere and notes when it is told what."""
+
+    def __init__(self, *chain: int) -> None:
+        self.chain = chain
+        self.heard: list[tuple[str, int]] = []
+
+    def first(self, task: int) -> int:
+        self.heard.append(("asked", task))
+        return self.chain[0]
+
+    def following(self, task: int, tried: Sequence[Tried]) -> int | None:
+        return self.chain[len(tried)] if len(tried) < len(self.chain) else None
+
+    def reveal(self, task: int, tried: Sequence[Tried]) -> None:
+        self.heard.append(("told", task))
+
+
+def test_the_tracks_differ_in_what_stops_the_attempts(stream: Stream) -> None:
+    one = play(stream, range(3), Scripted(1, 0), Track.ONE_SHOT, 0)
+    honest = play(stream, range(3), Scripted(1, 0), Track.HONEST, 0)
+    label = play(stream, range(3), Scripted(0, 1), Track.LABEL, 0)
+
+    assert one.attempts.tolist() == [1, 1, 1]
+    assert honest.attempts.tolist() == [2, 1, 1]  # the patch of `large` on the first task does not apply
+    assert label.attempts.tolist() == [1, 1, 2]
+    assert label.regrets.tolist() == pytest.approx([0, 0, 0.8 - (1 - 0.21)])
+    assert (one.avgperf, honest.avgperf, label.avgperf) == pytest.approx((200 / 3, 100, 100))
+
+
+def test_an_outcome_is_revealed_after_the_delay(stream: Stream) -> None:
+    at_once, late = Scripted(0), Scripted(0)
+    play(stream, range(3), at_once, Track.ONE_SHOT, 0)
+    play(stream, range(3), late, Track.ONE_SHOT, 1)
+
+    assert at_once.heard[:4] == [("asked", 0), ("told", 0), ("asked", 1), ("told", 1)]
+    assert late.heard == [("asked", 0), ("asked", 1), ("told", 0), ("asked", 2)]
+
+
+def test_hindsight_agrees_with_playing(stream: Stream) -> None:
+    for track in Track:
+        chain = best_chain(stream, track)
+        rewards, resolved, usd = chain_rewards(stream, chain, track)
+        played = play(stream, range(3), peers.Chain(stream, chain), track, 0)
+        assert played.resolved.tolist() == resolved.tolist()
+        assert played.usd.tolist() == pytest.approx(usd.tolist())
+        assert played.cumreg == pytest.approx((stream.rewards.max(axis=1) - rewards).sum())
+    assert play(stream, range(3), peers.oracle_player(stream), Track.ONE_SHOT, 0).cumreg == 0.0
+
+
+def test_every_player_learns_a_stream_by_the_rules() -> None:
+    drawn = synthetic_stream("drawn", Recipe(models=3, tasks=40), 1)
+    drawn.votes["good"] = drawn.rewards.argmax(axis=1)  # type: ignore[index]
+    drawn.votes["bad"] = drawn.rewards.argmin(axis=1)  # type: ignore[index]
+    all_players = contest({"drawn": Arena.of(drawn)}, 1)
+    runs = [Run("drawn", name, track, 0, 0) for name in all_players.players["drawn"] for track in Track]
+
+    found = figures(run_all(all_players, runs, 2))
+
+    assert found == figures(run_all(all_players, runs, 1))  # processes change nothing
+    for name in all_players.players["drawn"]:
+        prefix = "" if name == ROUTER else f"{name}."
+        assert found[f"{prefix}drawn.track1.permuted.cumreg"] >= 0
+    assert found["peer.oracle.drawn.track1.permuted.cumreg"] == 0
+    good, bad = (found[f"peer.published_{n}.drawn.track1.permuted.cumreg"] for n in ("good", "bad"))
+    assert good < found["peer.hedge.drawn.track1.permuted.cumreg"] < bad
+    shown = tables(found, ["drawn.track1"], ["", "peer.oracle"])
+    assert shown.splitlines()[4].startswith("| oracle | ")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_drawn_stream_is_the_same_each_time(name: str) -> None:
+    one, other = (synthetic_stream(name, RECIPES[name], 3) for _ in range(2))
+    assert one.tasks == other.tasks
+    assert (one.rewards == other.rewards).all()
+    assert (one.passes >= one.resolved).all()
+
+
+def test_a_figure_that_gets_worse_beyond_its_interval_is_named() -> None:
+    accepted = {"a.permuted.cumreg": 10.0, "a.permuted.cumreg_ci95": 1.0, "b.released.cumreg": 5.0}
+    assert worse({"a.permuted.cumreg": 10.9, "b.released.cumreg": 99.0}, accepted) == []
+    assert worse({"a.permuted.cumreg": 11.1}, accepted) == [
+        "a.permuted.cumreg is 11.10; 10.00 was accepted, with an interval of ± 1.00."
+    ]
