@@ -131,6 +131,9 @@ class Settings(BaseSettings):
     """A worker that has not renewed its lease for this long has lost its task."""
     reconcile_every_s: float = Field(15, gt=0)
 
+    scrub_high_entropy: bool = False
+    """Take long random-looking words (40 characters and more) out of every text that leaves, besides known formats. It
+    takes some hashes too; commits' SHAs stay."""
     log_json: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
