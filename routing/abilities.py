@@ -24,7 +24,7 @@ from datetime import datetime
 import numpy as np
 
 from routing.change import changed_at
-from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, features
+from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook, weight
 from routing.failures import PRIOR_SPREAD, EarlierFailures, Pairs, pairs, spread_and_offsets
 from routing.logits import Floats, logits, sigmoid
@@ -36,21 +36,25 @@ WINDOW = 600
 """Attempts of a model that are looked at: older ones count less than a sixteenth."""
 
 _STEPS = 4
-"""Newton's method doubles the exact digits with each step. The last two also see what the first two have brought to light:
-how failures go together, and which models have changed."""
+"""Newton's method doubles the exact digits with each step. The last two also see what the first two have brought to
+light: how failures go together, and which models have changed."""
 _FLATTEST = 0.05
 """Least slope of the logistic that a step is divided by: surprises must not throw it off."""
 
 
 @dataclass(frozen=True)
 class Spreads:
-    """Standard deviations of the weights before any evidence, in logits."""
+    """Standard deviations of the weights before any evidence, in logits.
+
+    Those of dimensions follow the published ID statistics of CodeRouterBench, where the best model of one kind of task
+    is often among the worst of another; the others were chosen on drawn streams (`bench.routing.synthetic`).
+    """
 
     shared_level: float = 1.0
-    shared_dimension: float = 0.5
+    shared_dimension: float = 0.8
     shared_text: float = 1.0
     own_level: float = 0.7
-    own_dimension: float = 0.3
+    own_dimension: float = 0.8
     own_text: float = 0.2
 
     def shared(self) -> Floats:
@@ -112,21 +116,21 @@ class Abilities:
         self._shared = spreads.shared()
         self._own = spreads.own()
         self._book = EvidenceBook()
-        self._features: dict[str, Floats] = {}
+        self._features = FeatureBook()
         self._rows: defaultdict[str, _Rows] = defaultdict(_Rows)
         self._failures = EarlierFailures()
         self._fit: tuple[dict[str, float], dict[str, int], _Posterior] | None = None
 
     def learn(self, evidence: Evidence) -> None:
         stands, old = self._book.put(evidence)
+        if self._features.put(evidence) and not stands:
+            self._changed(self._book.get(evidence.key).model)
         if not stands:
-            if evidence.embedding is not None and evidence.key in self._features:
-                self._place_features(evidence)
             return
         if old is not None:
             self._unplace(old)
         insort(self._rows[evidence.model].order, (evidence.at, evidence.key))
-        self._place_features(evidence)
+        self._changed(evidence.model)
         self._failures.put(evidence, old, self._book)
 
     def forget(self, key: str) -> None:
@@ -134,7 +138,7 @@ class Abilities:
         if old is None:
             return
         self._unplace(old)
-        del self._features[key]
+        self._features.remove(key)
         self._failures.drop(old, self._book)
         self._fit = None
 
@@ -225,13 +229,14 @@ class Abilities:
             moment: (M, S) precisions times means of the likelihoods.
         """
         own = 1 / self._own
-        blocks = np.linalg.inv(curvature + np.diag(own))
-        pulls = np.einsum("mij,mj->mi", blocks, moment + own * start)
+        blocks: Floats = np.linalg.inv(curvature + np.diag(own)).astype(np.float64)
+        pulls: Floats = np.einsum("mij,mj->mi", blocks, moment + own * start)
         # A model's message to the shared weights, its own weights integrated out.
         precision = np.diag(1 / self._shared + own * len(start)) - own[:, None] * blocks.sum(axis=0) * own
-        covariance = np.linalg.inv(precision)
+        covariance: Floats = np.linalg.inv(precision).astype(np.float64)
         shared = covariance @ (own * (pulls - start)).sum(axis=0)
-        return _Posterior(blocks, pulls + np.einsum("mij,j->mi", blocks, own * shared), covariance)
+        means: Floats = pulls + np.einsum("mij,j->mi", blocks, own * shared)
+        return _Posterior(blocks, means, covariance)
 
     def _evidence(self, model: str) -> tuple[Floats, Floats, Floats]:
         """Return the features, scores and counts of a model's newest attempts."""
@@ -247,9 +252,8 @@ class Abilities:
             rows.stacked = np.stack([self._features[key] for key in keys]), scores, counts
         return rows.stacked
 
-    def _place_features(self, evidence: Evidence) -> None:
-        self._rows[evidence.model].stacked = None
-        self._features[evidence.key] = features(evidence.dimension, evidence.traits, evidence.embedding)
+    def _changed(self, model: str) -> None:
+        self._rows[model].stacked = None
         self._fit = None
 
     def _unplace(self, old: Evidence) -> None:

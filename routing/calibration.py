@@ -1,8 +1,8 @@
 """How far the verifier's score is to be trusted: what became of attempts that it was content with, and of the others.
 
 An attempt whose verification passes may still be wrong (a patch that applies is not yet a fix), and a right one may be
-found wanting. Both rates are learnt for each model from attempts whose verification and outcome are both known, and back
-off to the rates of all models.
+found wanting. Both rates are learnt for each model from attempts whose verification and outcome are both known, and
+back off to the rates of all models.
 """
 
 from collections import defaultdict

@@ -8,11 +8,13 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.types import Dimension, Vector
+from routing.evidence import precedence
+from routing.types import Dimension, Evidence, Vector
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +36,7 @@ _FAILING_TEST = re.compile(r"\bFAILED\b|\bAssertionError\b|--- FAIL:|not ok \d")
 
 
 def traits(text: str) -> tuple[float, ...]:
-    """Return what can be counted in a text: (log size, has code, has a traceback, has a failing test), about [-1, 1]."""
+    """Return what can be counted in a text, about [-1, 1]: log size, and whether code, a traceback, a failing test."""
     if not text:
         return ()
     read = text[:_READ_CHARS]
@@ -57,6 +59,32 @@ def features(dimension: str, known_traits: Sequence[float], embedding: Vector | 
     if embedding is not None:
         row[TEXT.start + TRAITS :] = embedding.astype(np.float64) @ _plane(len(embedding))
     return row
+
+
+class FeatureBook:
+    """The features of attempts by key. An outcome may come without the task's words: what is known of them stays."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Floats] = {}
+        self._ranks: dict[str, tuple[Any, ...]] = {}
+
+    def put(self, evidence: Evidence) -> bool:
+        """Take in evidence and return whether its features are the ones that stand now; no order can be seen."""
+        worded = bool(evidence.traits) or evidence.embedding is not None
+        rank = (worded, precedence(evidence))
+        if evidence.key in self._ranks and self._ranks[evidence.key] >= rank:
+            return False
+        self._ranks[evidence.key] = rank
+        self._rows[evidence.key] = features(evidence.dimension, evidence.traits, evidence.embedding)
+        return True
+
+    def __getitem__(self, key: str) -> Floats:
+        return self._rows[key]
+
+    def remove(self, key: str) -> None:
+        """Forget a key."""
+        self._rows.pop(key, None)
+        self._ranks.pop(key, None)
 
 
 @cache

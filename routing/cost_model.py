@@ -12,7 +12,7 @@ from datetime import datetime
 
 import numpy as np
 
-from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, features
+from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook
 from routing.logits import Floats
 from routing.types import Evidence, RoutingTask
@@ -35,23 +35,24 @@ class CostModel:
     def __init__(self) -> None:
         self._book = EvidenceBook()
         self._order: defaultdict[str, list[tuple[datetime, str]]] = defaultdict(list)
-        self._features: dict[str, Floats] = {}
+        self._features = FeatureBook()
         self._fit: tuple[dict[str, float], dict[str, float], Floats] | None = None
 
     def learn(self, evidence: Evidence) -> None:
         stands, old = self._book.put(evidence)
+        if self._features.put(evidence):
+            self._fit = None
         if not stands:
             return
         if old is not None:
             self._unplace(old)
         insort(self._order[evidence.model], (evidence.at, evidence.key))
-        self._features[evidence.key] = features(evidence.dimension, evidence.traits, evidence.embedding)
         self._fit = None
 
     def forget(self, key: str) -> None:
         if (old := self._book.remove(key)) is not None:
             self._unplace(old)
-            del self._features[key]
+            self._features.remove(key)
             self._fit = None
 
     def expected(self, task: RoutingTask, prior: Mapping[str, float]) -> dict[str, float]:

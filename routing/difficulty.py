@@ -1,9 +1,9 @@
 """One latent difficulty for all models of a task: where failures that come together come from.
 
 A model that solves the share p of tasks solves one of difficulty x (standard normal) with probability
-sigmoid(a(p) - spread x): a Rasch model (1960), with a(p) such that the mean over x is p. With a spread of 0 failures are
-independent; with a large one, tasks are easy for all or hard for all. A failed attempt moves the difficulty's
-distribution, and with it what is expected of every other model: little after the failure of a weak model, much after
+sigmoid(a(p) - spread x): a Rasch model (1960), with a(p) such that the mean over x is p. With a spread of 0 failures
+are independent; with a large one, tasks are easy for all or hard for all. A failed attempt moves the distribution of
+the difficulty, and with it what is expected of every other model: little after the failure of a weak model, much after
 that of a strong one.
 """
 

@@ -1,8 +1,8 @@
 """The first choice: the model with the best expected reward, or in part of the decisions the best of another scenario.
 
 Exploration is Thompson sampling, held back: scenarios are drawn from what is believed, with a share of its standard
-deviations, so that a model is tried while it may well be the best and hardly ever for curiosity alone. The scenarios are
-a fixed set (`routing.scenarios`); one is drawn at random, so that the propensities are counted and exact.
+deviations, so that a model is tried while it may well be the best and hardly ever for curiosity alone. The scenarios
+are a fixed set (`routing.scenarios`); one is drawn at random, so that the propensities are counted and exact.
 """
 
 from collections.abc import Mapping, Sequence

@@ -21,7 +21,7 @@ from routing.reward import RewardWeights
 from routing.types import PlannedStep
 
 WIDTH = 8
-"""Models considered, the best by their own gain and the cheapest for it: the search stays below a few thousand orders."""
+"""Models considered, the best by their gain and the cheapest for it: the search stays below a few thousand orders."""
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,11 @@ def validate(evidence: Evidence) -> None:
     for voter, view in evidence.views.items():
         if not (math.isfinite(view) and 0.0 <= view <= 1.0):
             raise RoutingError(f"evidence '{evidence.key}': the view of '{voter}' is {view}; it must be within [0, 1].")
+    for voter, share in evidence.namings.items():
+        if not (math.isfinite(share) and -1.0 <= share <= 1.0):
+            raise RoutingError(
+                f"evidence '{evidence.key}': the share of '{voter}' is {share}; it must be within [-1, 1]."
+            )
     said = evidence.verifier_score
     if said is not None and not (math.isfinite(said) and 0.0 <= said <= 1.0):
         raise RoutingError(f"evidence '{evidence.key}': the verifier's score is {said}; it must be within [0, 1].")

@@ -1,8 +1,8 @@
 """How much one model's failure says about the next: the spread of the tasks' difficulty, learnt from later attempts.
 
-Only an attempt after another one's failure on the same task tells of it. What was expected of each by the task's features
-is known; how much less the later one solved than that gives the spread that is left (`routing.difficulty`). The
-likelihood is computed for each spread of a grid, under a documented prior.
+Only an attempt after another one's failure on the same task tells of it. What was expected of each by the task's
+features is known; how much less the later one solved than that gives the spread that is left (`routing.difficulty`).
+The likelihood is computed for each spread of a grid, under a documented prior.
 """
 
 import math

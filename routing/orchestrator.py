@@ -1,7 +1,7 @@
 """The orchestrator: asks the voters, weighs what they believe, plans the attempts, and answers with its reasons."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,10 +14,11 @@ from routing.draw import Draw, draw, scenario_scores, scenario_shifts
 from routing.escalation import Option, Outlook, first_values, outlook, plan
 from routing.failures import PRIOR_SPREAD
 from routing.logits import Floats
+from routing.namings import NamingRecord
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.types import Memory, PlannedStep, Pool, RankedModel, RoutingDecision, RoutingTask, Vote, Voter
-from routing.views import expected_scores, views
+from routing.views import expected_scores, namings, views
 from routing.voters.shares import softmax_shares
 
 _log = structlog.get_logger(__name__)
@@ -39,6 +40,7 @@ class Orchestrator:
         rng: np.random.Generator,
         *,
         weights: Mapping[str, float],
+        worth_of: Callable[[Collection[str]], dict[str, float]] | None = None,
         calibration: Calibration | None = None,
         explore: bool = True,
         pinned: str | None = None,
@@ -53,6 +55,7 @@ class Orchestrator:
             pool: the models with their expected costs.
             rng: draws the scenario of an exploration.
             weights: of the voters, by name.
+            worth_of: returns what a naming is worth, by voter (`routing.namings`); None: what it is at first.
             calibration: how far the verifier is to be trusted, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
@@ -60,9 +63,13 @@ class Orchestrator:
             left_out: models that were not asked about, and why, for the reasons.
         """
         votes = tuple(self._ask(name, voter, weights[name], task, memory, pool) for name, voter in self.voters.items())
-        believed = views(votes, pool)
+        believed, named = views(votes, pool), namings(votes, pool)
+        if worth_of is None:
+            worth = NamingRecord().steps({name: weights[name] for name in named}, task.dimension)
+        else:
+            worth = worth_of(sorted(named))
         spread = next((vote.spread for vote in votes if vote.spread is not None), PRIOR_SPREAD)
-        scores = expected_scores(votes, believed, pool)
+        scores = expected_scores(votes, believed, named, worth, pool)
         # Equal values go to the cheaper model, then by name.
         names = sorted(pool.names, key=lambda name: (pool.expected_cost_usd(name), name))
         view = outlook(
@@ -100,6 +107,7 @@ class Orchestrator:
             pinned=pinned is not None,
             plan=steps,
             views=believed,
+            namings=named,
             spread=spread,
             scenario=scenario,
         )
@@ -170,17 +178,22 @@ def _order(first: str, steps: tuple[PlannedStep, ...], shares: Mapping[str, floa
 
 def _problem(vote: Vote, pool: Pool) -> str:
     """Return what makes a vote unusable, or nothing."""
-    if not vote.abstains:
-        if unknown := set(vote.shares) - set(pool.names):
-            return f"a share for {min(unknown)}, which is not in the pool"
-        if not all(math.isfinite(s) and s >= 0 for s in vote.shares.values()):
-            return "a share below 0 or not a number"
-        if not math.isclose(sum(vote.shares.values()), 1.0, abs_tol=1e-6):
-            return "shares that do not sum to 1"
+    if not vote.abstains and (problem := _problem_of_shares(vote, pool)):
+        return problem
     if not (math.isfinite(vote.confidence) and 0 <= vote.confidence <= 1):
         return "a confidence outside [0, 1]"
     if not all(math.isfinite(score) for score in vote.expected_scores.values()):
         return "an expected score that is not a number"
     if not all(math.isfinite(d) and d >= 0 for d in vote.deviations.values()):
         return "a deviation below 0 or not a number"
+    return ""
+
+
+def _problem_of_shares(vote: Vote, pool: Pool) -> str:
+    if unknown := set(vote.shares) - set(pool.names):
+        return f"a share for {min(unknown)}, which is not in the pool"
+    if not all(math.isfinite(s) and s >= 0 for s in vote.shares.values()):
+        return "a share below 0 or not a number"
+    if not math.isclose(sum(vote.shares.values()), 1.0, abs_tol=1e-6):
+        return "shares that do not sum to 1"
     return ""

@@ -145,7 +145,7 @@ class ModelPool:
 
     @cached_property
     def priors(self) -> dict[str, float]:
-        """What each model is expected to score before any attempt: a profile knows it by its provider's name or its own."""
+        """Expected scores before any attempt, by name; a profile may know a model by its provider's name or its own."""
         return market_priors({s.name: (s.prior_cost_usd, (s.litellm_id, s.name)) for s in self.models})
 
     def prior_score(self, model: str) -> float:

@@ -23,6 +23,7 @@ from routing.escalation import Option, outlook, plan
 from routing.evidence import validate
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
+from routing.namings import NamingRecord
 from routing.orchestrator import Orchestrator
 from routing.pool import ModelPool, ModelSpec, load_pool
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
@@ -34,6 +35,9 @@ from routing.voters.optional import configured
 from store.settings import Settings
 
 Answer = TypeVar("Answer")
+
+Said = Mapping[str, Mapping[str, float]]
+"""Something that voters said of models: by voter and model."""
 
 _MOST_OPEN_DECISIONS = 5000
 _UNKNOWN_SCORE = 0.5
@@ -83,8 +87,9 @@ class Router:
         self._costs = CostModel()
         self._calibration = Calibration()
         self._record = VoterRecord()
-        self._views: OrderedDict[str, Mapping[str, Mapping[str, float]]] = OrderedDict()
-        """By task, of the newest decisions: what the voters believed, until its attempts are observed."""
+        self._namings = NamingRecord()
+        self._said: OrderedDict[str, tuple[Said, Said]] = OrderedDict()
+        """By task, of the newest decisions: the voters' views and namings, until its attempts are observed."""
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
 
@@ -194,13 +199,14 @@ class Router:
                 left,
                 self._rng,
                 weights=self._record.weights(self._voter_weights, task.dimension),
+                worth_of=lambda names: self._namings.steps({n: self._voter_weights[n] for n in names}, task.dimension),
                 calibration=self._calibration,
                 explore=explore,
                 pinned=pinned,
                 budget_usd=budget_usd,
                 left_out=left_out,
             )
-            self._remember_views(task.key, decision)
+            self._remember(task.key, decision)
             return decision
 
     def observe(self, evidence: Evidence) -> Evidence:
@@ -229,6 +235,7 @@ class Router:
             numbers = evidence.bare
             self._calibration.learn(numbers)
             self._record.learn(numbers)
+            self._namings.learn(numbers)
             self._costs.learn(evidence)
             for key in evicted:
                 self.forget(key)
@@ -243,6 +250,7 @@ class Router:
                 voter.forget(key)
             self._calibration.forget(key)
             self._record.forget(key)
+            self._namings.forget(key)
 
     def escalate(
         self,
@@ -318,29 +326,28 @@ class Router:
         """Return what was expected of a model that has failed: by this decision, else by an earlier one on the task."""
         if model in options:
             return options[model]
-        views = self._views.get(task.key, {})
+        views, _ = self._said.get(task.key, ({}, {}))
         told = [models[model] for models in views.values() if model in models]
         return Option(model, sum(told) / len(told) if told else _UNKNOWN_SCORE, 0.0)
 
-    def _remember_views(self, task_key: str, decision: RoutingDecision) -> None:
-        # A decision after a failure leaves out who was tried: what was believed of those before stays.
-        known = self._views.pop(task_key, {})
-        self._views[task_key] = {
-            voter: {**known.get(voter, {}), **models} for voter, models in (dict(known) | decision.views).items()
-        }
-        while len(self._views) > _MOST_OPEN_DECISIONS:
-            self._views.popitem(last=False)
+    def _remember(self, task_key: str, decision: RoutingDecision) -> None:
+        # A decision after a failure leaves out who was tried: what was said of those before stays.
+        views, namings = self._said.pop(task_key, ({}, {}))
+        self._said[task_key] = _joined(views, decision.views), _joined(namings, decision.namings)
+        while len(self._said) > _MOST_OPEN_DECISIONS:
+            self._said.popitem(last=False)
 
     def _with_what_was_known(self, evidence: Evidence) -> Evidence:
-        """Return evidence with the verifier's score and the voters' views, where they are known here."""
+        """Return evidence with what the verifier and the voters had said, where it is known here."""
         views = evidence.views or self._record.views(evidence.key)
+        namings = evidence.namings or self._namings.recorded(evidence.key)
         if not views:
-            believed = self._views.get(evidence.task_key, {})
-            views = {voter: models[evidence.model] for voter, models in believed.items() if evidence.model in models}
-        said = evidence.verifier_score
-        if evidence.final and said is None:
-            said = self._calibration.verifier_score(evidence.key)
-        return replace(evidence, views=views, verifier_score=said)
+            said = self._said.get(evidence.task_key, ({}, {}))
+            views, namings = ({v: m[evidence.model] for v, m in part.items() if evidence.model in m} for part in said)
+        verified = evidence.verifier_score
+        if evidence.final and verified is None:
+            verified = self._calibration.verifier_score(evidence.key)
+        return replace(evidence, views=views, namings=namings, verifier_score=verified)
 
     def _embedded(self, task: RoutingTask) -> RoutingTask:
         if not task.traits:
@@ -353,6 +360,12 @@ class Router:
                 f"{self.encoder.dimensions} dimensions."
             )
         return task
+
+
+def _joined(known: Said, new: Said) -> Said:
+    return {
+        voter: {**known.get(voter, {}), **new.get(voter, {})} for voter in (*known, *(v for v in new if v not in known))
+    }
 
 
 def _left_out(

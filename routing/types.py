@@ -129,6 +129,8 @@ class RoutingDecision:
     pinned: bool = False
     views: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What each voter that did not abstain believes of each model's score, by voter and model."""
+    namings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of the others: the share that each gives each model, over an even split."""
     spread: float = 1.5
     """Of the task's difficulty: how much a failure will say about the other models (`routing.difficulty`)."""
     scenario: Mapping[str, float] = field(default_factory=dict)
@@ -162,6 +164,8 @@ class Evidence:
     """Beside a final score: what the verifier had said, where it is known."""
     views: Mapping[str, float] = field(default_factory=dict)
     """What each voter had believed of this model on this task: its record is kept by it."""
+    namings: Mapping[str, float] = field(default_factory=dict)
+    """Of voters without beliefs: the share that each had given this model, over an even split."""
     traits: tuple[float, ...] = ()
     """Of the task's text, as in `RoutingTask`."""
     text: str = ""

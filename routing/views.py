@@ -1,54 +1,67 @@
 """From votes to one belief: what each voter believes of each model, and the weighted mean of it.
 
-A voter that gives expected scores is taken at its word. One that only names models (shares) is read as moving what the
-others believe: a model that it names for certain by STEP in logits, less what naming any model would do.
+A voter that gives expected scores is taken at its word, by weight x confidence. One that only names models (shares)
+adds to these what its word has been worth (`routing.namings`).
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from routing.logits import Floats, logits, sigmoid
+from routing.logits import logits, sigmoid
 from routing.priors import prior_scores
 from routing.types import Pool, Vote
 
-STEP = 1.5
+_EDGE = 0.01
 
 
 def views(votes: Sequence[Vote], pool: Pool) -> dict[str, dict[str, float]]:
-    """Return what each voter that does not abstain believes of each model's score, by voter and model."""
-    names = list(pool.names)
+    """Return what each voter with expected scores believes of each model's score, by voter and model."""
     prior = prior_scores(pool)
-    believers = [vote for vote in votes if not vote.abstains and vote.expected_scores]
-    told = {v.voter: np.array([_kept(v.expected_scores.get(n, prior[n])) for n in names]) for v in believers}
-    base = logits(np.array([prior[name] for name in names]))
-    if believers:
-        base = _pooled([logits(told[v.voter]) for v in believers], [v.weight * v.confidence for v in believers], base)
-    for vote in votes:
-        if not vote.abstains and not vote.expected_scores:
-            shares = np.array([vote.shares.get(name, 0.0) for name in names])
-            told[vote.voter] = sigmoid(base + STEP * (shares - 1 / len(names)))
-    return {voter: dict(zip(names, scores.tolist(), strict=True)) for voter, scores in told.items()}
+    return {
+        vote.voter: {name: min(max(vote.expected_scores.get(name, prior[name]), 0.0), 1.0) for name in pool.names}
+        for vote in votes
+        if not vote.abstains and vote.expected_scores
+    }
 
 
-def expected_scores(votes: Sequence[Vote], believed: Mapping[str, Mapping[str, float]], pool: Pool) -> dict[str, float]:
-    """Return each model's expected score in [0, 1]: the views by weight x confidence in logits, else the prior."""
+def namings(votes: Sequence[Vote], pool: Pool) -> dict[str, dict[str, float]]:
+    """Return each other voter's share of each model over an even split, by voter and model."""
+    even = 1 / len(pool.names)
+    return {
+        vote.voter: {name: vote.shares.get(name, 0.0) - even for name in pool.names}
+        for vote in votes
+        if not vote.abstains and not vote.expected_scores
+    }
+
+
+def expected_scores(
+    votes: Sequence[Vote],
+    believed: Mapping[str, Mapping[str, float]],
+    named: Mapping[str, Mapping[str, float]],
+    steps: Mapping[str, float],
+    pool: Pool,
+) -> dict[str, float]:
+    """Return each model's expected score in [0, 1]: the mean of the views in logits, else the prior, and the namings.
+
+    Args:
+        votes: with their weights.
+        believed: as `views` gives it.
+        named: as `namings` gives it.
+        steps: what a naming is worth, by voter.
+        pool: the models.
+    """
     names = list(pool.names)
     prior = prior_scores(pool)
     heard = [vote for vote in votes if vote.voter in believed]
-    rows = [logits(np.array([believed[vote.voter][name] for name in names])) for vote in heard]
-    base = logits(np.array([prior[name] for name in names]))
-    pooled = sigmoid(_pooled(rows, [vote.weight * vote.confidence for vote in heard], base))
+    masses = np.array([vote.weight * vote.confidence for vote in heard])
+    if masses.sum() > 0:
+        rows = np.stack([logits(np.array([believed[vote.voter][name] for name in names])) for vote in heard])
+        pooled = sigmoid(masses @ rows / masses.sum())
+    else:
+        pooled = np.array([prior[name] for name in names])
+    for voter in sorted(named):
+        pooled = pooled + steps.get(voter, 0.0) * np.array([named[voter][name] for name in names])
+    if named:
+        pooled = np.clip(pooled, _EDGE, 1 - _EDGE)
     return dict(zip(names, pooled.tolist(), strict=True))
-
-
-def _pooled(rows: Sequence[Floats], masses: Sequence[float], otherwise: Floats) -> Floats:
-    total = sum(masses)
-    if total <= 0:
-        return otherwise
-    found: Floats = np.einsum("v,vm->m", np.array(masses) / total, np.stack(rows))
-    return found
-
-
-def _kept(score: float) -> float:
-    return min(max(score, 0.0), 1.0)

@@ -290,6 +290,8 @@ class MemoryEntry(SQLModel, table=True):
     """What the verifier had said; kept beside the outcome, so that it can be held against it."""
     views: dict[str, float] = Field(default_factory=dict, sa_type=Json)
     """What each voter had believed of this model on this task."""
+    namings: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """Of voters without beliefs: the share that each had given this model, over an even split."""
     traits: list[float] = Field(default_factory=list, sa_type=Json)
     """What was counted in the text (`routing.contexts`)."""
     revision: int = Field(default=0, sa_type=BigInteger)

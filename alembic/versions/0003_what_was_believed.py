@@ -16,6 +16,7 @@ def upgrade() -> None:
     with op.batch_alter_table("memoryentry", schema=None) as batch_op:
         batch_op.add_column(sa.Column("verifier_score", sa.Float(), nullable=True))
         batch_op.add_column(sa.Column("views", _JSON, nullable=False, server_default="{}"))
+        batch_op.add_column(sa.Column("namings", _JSON, nullable=False, server_default="{}"))
         batch_op.add_column(sa.Column("traits", _JSON, nullable=False, server_default="[]"))
     # Until now a row that is not final held nothing but the verifier's score.
     op.execute("UPDATE memoryentry SET verifier_score = score WHERE NOT final")
@@ -24,5 +25,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     with op.batch_alter_table("memoryentry", schema=None) as batch_op:
         batch_op.drop_column("traits")
+        batch_op.drop_column("namings")
         batch_op.drop_column("views")
         batch_op.drop_column("verifier_score")

@@ -18,7 +18,7 @@ _NOTHING = BaseRate()
 
 
 class DimensionBest:
-    """Smoothed success and mean cost for each dimension and model, backing off to the model, then to what is published."""
+    """Smoothed success for each dimension and model, backing off to the model, then to what is published of it."""
 
     name = "dimension_best"
 
@@ -56,6 +56,6 @@ class DimensionBest:
     def _reason(self, task: RoutingTask, best: str, score: float, attempts: int) -> str:
         kind = str(task.dimension).replace("_", " ")
         if not attempts:
-            return f"No attempt of {best} at a {kind} task was seen yet; by what is published and other tasks it comes first."
+            return f"No attempt of {best} at a {kind} task was seen yet; by other tasks and what is published it leads."
         plural = "attempt" if attempts == 1 else "attempts"
         return f"On {kind} tasks {best} does best for its price: expected score {score:.2f} after {attempts} {plural}."

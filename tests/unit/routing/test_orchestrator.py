@@ -55,7 +55,9 @@ def test_a_voter_that_only_names_models_moves_what_is_believed() -> None:
 
     assert decide([believes]).chosen == "small"
     assert decide([believes, names]).chosen == "medium"
-    assert decide([believes, names]).views["names"]["medium"] > 0.6
+    assert decide([believes, names]).namings["names"] == pytest.approx(
+        {"small": -1 / 3, "medium": 2 / 3, "large": -1 / 3}
+    )
 
 
 @pytest.mark.parametrize(
