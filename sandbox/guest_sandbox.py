@@ -51,7 +51,8 @@ def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, in
         "places": [WORKSPACE, HOME],
         "output_bytes": limits.output_bytes,
     }
-    return ["-I", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
+    # -S: nothing of site-packages is needed, and looking there would take a third of the start.
+    return ["-I", "-S", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
 
 
 class GuestSandbox:
