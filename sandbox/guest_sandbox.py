@@ -33,6 +33,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory",
     "GIT_CONFIG_VALUE_0": "*",
+    "GOMODCACHE": f"{VENV}/go",
+    "CARGO_HOME": f"{VENV}/cargo",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_RETRIES": "0",  # there is no network: pip is to say so at once
 }

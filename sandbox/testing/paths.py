@@ -10,11 +10,14 @@ _NAMES = re.compile(
     r"|.*Tests?\.(?:java|kt|cs)"
     r"|pytest\.ini|\.coveragerc|tox\.ini"
 )
-_MODULE = re.compile(r"(?:test_.*|.*_tests?|tests?\d*|test[a-z].*)\.py")
+_MODULE = re.compile(
+    r"(?:test_.*|.*_tests?|tests?\d*|test[a-z].*)\.py|.*[._-](?:test|spec)\.[cm]?[jt]sx?|.*_test\.(?:go|rs|rb|c|cc|cpp)"
+    r"|.*Tests?\.(?:java|kt|cs)"
+)
 
 
 def is_test_module(path: str) -> bool:
-    """Return whether a file holds Python tests itself, and not what tests use (conftest.py, helpers, data)."""
+    """Return whether a file holds tests itself, and not what tests use (conftest.py, helpers, data)."""
     return _MODULE.fullmatch(path.rsplit("/", 1)[-1]) is not None
 
 
