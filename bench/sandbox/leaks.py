@@ -63,10 +63,10 @@ def count_leaks(
         time.sleep(0.2)
         left = {trace for trace in left if _is_there(api, trace)}
     counts = {kind: sum(trace.kind == kind for trace in left) for kind in sorted({trace.kind for trace in traces})}
-    # docker-py keeps a connection for each of the last URLs that it asked.
-    kept = {"descriptors": DEFAULT_NUM_POOLS, "threads": 0}
-    grown = {name: max(now - before[name] - kept[name], 0) for name, now in _own().items()}
     api.close()
+    # The backend's docker-py keeps a connection for each of the last URLs that it asked, for each thread at once.
+    kept = {"descriptors": DEFAULT_NUM_POOLS + at_once, "threads": 0}
+    grown = {name: max(now - before[name] - kept[name], 0) for name, now in _own().items()}
     return counts | grown
 
 

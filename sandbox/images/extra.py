@@ -30,7 +30,7 @@ def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress
         if not _PACKAGE.fullmatch(name):
             raise ImageError(f"{name!r} in ACROUTER_SANDBOX_PACKAGES is not the name of a Debian package.")
     with docker_errors("look at the base image"):
-        identity = str(api.inspect_image(base)["Id"])
+        identity = str(api.inspect_image(base)["Id"])  # type: ignore[no-untyped-call]
     repository = docker.utils.parse_repository_tag(base)[0]
     tag = "with-" + hashlib.sha256("\0".join([identity, *wanted]).encode()).hexdigest()[:16]
     image = f"{repository}:{tag}"
@@ -39,7 +39,8 @@ def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress
     if progress:
         progress(f"Installing {', '.join(wanted)} into the base image")
     command = (
-        "apt-get update && apt-get install -y --no-install-recommends "
+        # The debootstrap build leaves no logs, and apt wants the folder of its own.
+        "mkdir -p /var/log/apt && apt-get update && apt-get install -y --no-install-recommends "
         + " ".join(wanted)
         + " && rm -rf /var/lib/apt/lists/*"
     )

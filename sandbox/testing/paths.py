@@ -2,12 +2,13 @@
 
 import re
 
-_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__snapshots__"})
+_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__snapshots__", "testdata"})
 _NAMES = re.compile(
     r"(?:test_.*|.*_tests?|tests?|conftest)\.py"
     r"|.*[._-](?:test|spec)\.[cm]?[jt]sx?"
     r"|.*_test\.(?:go|rs|rb|c|cc|cpp)"
     r"|.*Tests?\.(?:java|kt|cs)"
+    r"|.*\.(?:snap|ambr|golden)|jest\.config\.[cm]?[jt]s(?:on)?|vitest\.config\.[cm]?[jt]s"
     r"|pytest\.ini|\.coveragerc|tox\.ini"
 )
 _MODULE = re.compile(
