@@ -4,6 +4,9 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 """
 
 BENCHES = {
+    "dashboard": "bench.dashboard",
+    "decide": "bench.decide",
+    "ingest": "bench.ingest",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
     "sandbox": "bench.sandbox",

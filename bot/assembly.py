@@ -4,6 +4,8 @@ import hashlib
 import os
 import socket
 import threading
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -103,13 +105,17 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
 
     The agent's libraries take seconds to import. That is done here, so that no task waits for it.
     """
+    from bot.dashboard.digest import WeeklyDigest
     from bot.handle import make_handler
     from bot.sweep import sweep_deliveries
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    return WorkerJobs(Worker(runtime, make_handler(runtime), sweep_deliveries))
+    chores: list[Callable[[], object]] = [partial(sweep_deliveries, runtime)]
+    if runtime.settings.digest_issue:
+        chores.append(WeeklyDigest(runtime))
+    return WorkerJobs(Worker(runtime, make_handler(runtime), chores))
 
 
 class Ticker:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Literal
@@ -13,6 +12,8 @@ from sqlmodel import select
 
 from bot.assembly import make_backend
 from bot.github.app_key import app_auth
+from bot.github_app.checking import compare
+from bot.github_app.findings import Finding
 from routing.pool import load_pool, resolve_key
 from store import migrations
 from store.database import Database
@@ -22,38 +23,9 @@ from store.settings import Settings, load_settings
 from store.tables import Heartbeat
 from store.types import utc_now
 
-PERMISSIONS = {
-    "metadata": "read",
-    "contents": "write",
-    "issues": "write",
-    "pull_requests": "write",
-    "checks": "write",
-    "actions": "read",
-}
-"""What the App needs of a repository."""
-EVENTS = (
-    "issues",
-    "issue_comment",
-    "pull_request",
-    "pull_request_review",
-    "push",
-    "check_suite",
-    "workflow_run",
-)
-"""What GitHub must tell us. Installation events come to every App."""
-
-_LEVELS = {"read": 1, "write": 2, "admin": 3}
 # GitHub refuses a JWT issued in its future; it allows a minute of drift
 # (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
 _CLOCK_TOLERANCE = timedelta(seconds=30)
-
-
-@dataclass(frozen=True)
-class Finding:
-    level: Literal["ok", "warning", "wrong"]
-    what: str
-    found: str
-    advice: str = ""
 
 
 def diagnose(*, offline: bool = False) -> list[Finding]:
@@ -196,7 +168,7 @@ def _github(settings: Settings) -> Iterator[Finding]:
     answer.raise_for_status()
     app = answer.json()
     yield Finding("ok", "GitHub App", f"GitHub knows it as {app.get('slug') or app.get('name')}")
-    yield from _compare(app.get("permissions") or {}, app.get("events") or [])
+    yield from compare(app)
 
 
 def _clock(answer: httpx.Response) -> Iterator[Finding]:
@@ -209,20 +181,3 @@ def _clock(answer: httpx.Response) -> Iterator[Finding]:
         yield Finding(
             "wrong", "clock", f"{abs(drift.total_seconds()):.0f} s away from GitHub's", "Synchronise it (NTP)."
         )
-
-
-def _compare(permissions: dict[str, str], events: list[str]) -> Iterator[Finding]:
-    lacking = [
-        f"{name}:{level}"
-        for name, level in PERMISSIONS.items()
-        if _LEVELS.get(permissions.get(name, ""), 0) < _LEVELS[level]
-    ]
-    if lacking:
-        yield Finding("wrong", "permissions", f"missing: {', '.join(lacking)}", "Grant them in the App's settings.")
-    else:
-        yield Finding("ok", "permissions", "all that is needed")
-    silent = [event for event in EVENTS if event not in events]
-    if silent:
-        yield Finding("wrong", "events", f"not subscribed: {', '.join(silent)}", "Tick them in the App's settings.")
-    else:
-        yield Finding("ok", "events", "all that is needed")

@@ -48,6 +48,7 @@ from store.database import Database
 from store.scrub import scrub
 from store.states import DeliveryState
 from store.tables import Delivery
+from store.tracing import span
 from store.types import utc_now
 from workers.errors import ForgeTemporary, TargetGone
 from workers.ports import DeliveryHandler
@@ -79,7 +80,10 @@ def handle_delivery(runtime: Runtime, delivery_id: int) -> None:
     claim = _claim(runtime.database, delivery_id, runtime.settings.lease_s)
     if claim is None:
         return
-    with structlog.contextvars.bound_contextvars(delivery=claim.guid, event=claim.event):
+    with (
+        structlog.contextvars.bound_contextvars(delivery=claim.guid, event=claim.event),
+        span("handle", claim.guid, event=claim.event),
+    ):
         try:
             reason = dispatch(runtime, claim.guid, parse(claim.event, decode(claim.payload)))
         except PayloadError as error:

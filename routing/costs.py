@@ -1,13 +1,11 @@
-"""What attempts are expected to cost: the mean of those seen, or price x prior tokens."""
+"""The models of one decision, with what an attempt of each is expected to cost and to score."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from routing.cost_model import CostModel
 from routing.pool import ModelPool
-from routing.tallies import Tallies
-
-PRIOR_ATTEMPTS = 1.0
-"""The prior cost counts as one attempt: costs vary far less between attempts than scores do."""
+from routing.types import RoutingTask
 
 
 @dataclass(frozen=True)
@@ -17,6 +15,7 @@ class Candidates:
     names: tuple[str, ...]
     costs: Mapping[str, float]
     prior_costs: Mapping[str, float]
+    prior_scores: Mapping[str, float]
 
     def expected_cost_usd(self, model: str) -> float:
         return self.costs[model]
@@ -24,21 +23,16 @@ class Candidates:
     def prior_cost_usd(self, model: str) -> float:
         return self.prior_costs[model]
 
+    def prior_score(self, model: str) -> float:
+        return self.prior_scores[model]
+
     def without(self, models: Collection[str]) -> "Candidates":
         """Return the candidates but for some; may be empty."""
-        return Candidates(tuple(name for name in self.names if name not in models), self.costs, self.prior_costs)
+        names = tuple(name for name in self.names if name not in models)
+        return Candidates(names, self.costs, self.prior_costs, self.prior_scores)
 
 
-def candidates(pool: ModelPool, tallies: Tallies, dimension: str) -> Candidates:
-    """Return the pool's models with the expected cost in USD of an attempt at a task of `dimension`.
-
-    A dimension's own mean backs off to the model's mean over all, and that one to the price.
-    """
+def candidates(pool: ModelPool, costs: CostModel, task: RoutingTask) -> Candidates:
+    """Return the pool's models with the expected cost in USD of an attempt at `task`."""
     prior = {spec.name: spec.prior_cost_usd for spec in pool.models}
-    costs = {
-        name: tallies.of(dimension, name).mean_cost(
-            tallies.of_model(name).mean_cost(prior[name], PRIOR_ATTEMPTS), PRIOR_ATTEMPTS
-        )
-        for name in prior
-    }
-    return Candidates(tuple(prior), costs, prior)
+    return Candidates(tuple(prior), costs.expected(task, prior), prior, pool.priors)

@@ -1,90 +1,90 @@
-"""Turns votes into a first choice, and says with what probability each model would have been it."""
+"""The first choice: the model with the best expected reward, or in part of the decisions the best of another scenario.
 
-import itertools
+Exploration is Thompson sampling, held back: scenarios are drawn from what is believed, with a share of its standard
+deviations, so that a model is tried while it may well be the best and hardly ever for curiosity alone. The scenarios
+are a fixed set (`routing.scenarios`); one is drawn at random, so that the propensities are counted and exact.
+"""
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from routing.types import Pool, Vote
+from routing.escalation import Outlook
+from routing.logits import Floats, logits, sigmoid
+from routing.reward import RewardWeights
+from routing.scenarios import SCENARIOS, standard
 
-_MOST_COMBINATIONS = 4096
+EXPLORATION = 0.5
+"""Share of the standard deviations that exploration sees, where a task gets one attempt."""
+EXPLORATION_WITH_MORE_STEPS = 0.25
+"""The same where others may follow: those are seen anyway. Both were chosen on drawn streams (`bench.routing`)."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The weighted votes after the draw."""
+    """The first choice, and the probability of each model to be it; they sum to 1."""
 
-    totals: Mapping[str, float]
-    """Shares that sum to 1."""
     first: str
     propensities: Mapping[str, float]
-    """Probability of each model to come first, over all that could have been drawn; they sum to 1."""
-    votes: tuple[Vote, ...]
+    favourite: str
+    """What would be chosen without exploration."""
+    scenario: int | None = None
+    """Which one was drawn; None: none was."""
 
 
-def draw(votes: Sequence[Vote], pool: Pool, rng: np.random.Generator, *, explore: bool) -> Draw:
-    """Add up weight x confidence x share, drawing one model for each randomised vote.
+def draw(
+    names: Sequence[str],
+    values: Floats,
+    *,
+    shifts: Floats | None = None,
+    rng: np.random.Generator,
+) -> Draw:
+    """Return the first choice among models.
 
-    The propensities are exact: every combination of draws is gone through with its probability. Without `explore`
-    randomised votes count by their shares and nothing is drawn. Equal totals go to the cheaper model, then by name.
+    Args:
+        names: the models; of equal ones the first is taken.
+        values: (M,) expected reward of trying each first.
+        shifts: (SCENARIOS, M) what each scenario adds to these; None: no exploration.
+        rng: draws the scenario.
     """
-    order = sorted(pool.names, key=lambda name: (pool.expected_cost_usd(name), name))
-    drawn = _randomised(votes, len(order)) if explore else []
-    fixed = np.zeros(len(order))
-    for position, vote in enumerate(votes):
-        if position not in drawn and not vote.abstains:
-            fixed += _mass(vote) * _shares(vote, order)
-    chances = [_normalised(_shares(votes[position], order)) for position in drawn]
-    masses = [_mass(votes[position]) for position in drawn]
-    propensities = np.zeros(len(order))
-    for picks in itertools.product(range(len(order)), repeat=len(drawn)):
-        probability = float(np.prod([chance[pick] for chance, pick in zip(chances, picks, strict=True)]))
-        if probability > 0:
-            propensities[int(np.argmax(_with_picks(fixed, masses, picks)))] += probability
-    picks = tuple(int(rng.choice(len(order), p=chance)) for chance in chances)
-    totals = _with_picks(fixed, masses, picks)
-    first = order[int(np.argmax(totals))]
-    told = list(votes)
-    for position, pick in zip(drawn, picks, strict=True):
-        told[position] = replace(told[position], drawn=order[pick])
-    whole = float(totals.sum())
-    shares = totals / whole if whole > 0 else np.full(len(order), 1 / len(order))
-    return Draw(
-        totals=dict(zip(order, shares.tolist(), strict=True)),
-        first=first,
-        propensities=dict(zip(order, (propensities / propensities.sum()).tolist(), strict=True)),
-        votes=tuple(told),
-    )
+    favourite = names[int(np.argmax(values))]
+    if shifts is None:
+        return Draw(favourite, {name: float(name == favourite) for name in names}, favourite)
+    winners = np.argmax(values + shifts, axis=1)
+    counts = np.bincount(winners, minlength=len(names)) / SCENARIOS
+    scenario = int(rng.integers(SCENARIOS))
+    return Draw(names[int(winners[scenario])], dict(zip(names, counts.tolist(), strict=True)), favourite, scenario)
 
 
-def _randomised(votes: Sequence[Vote], models: int) -> list[int]:
-    """Positions of the votes to draw from: as many as can be gone through, the others count by their shares."""
-    positions = [p for p, vote in enumerate(votes) if vote.randomised and not vote.abstains and _mass(vote) > 0]
-    while models ** len(positions) > _MOST_COMBINATIONS and len(positions) > 1:
-        positions.pop()
-    return positions
+def scenario_shifts(view: Outlook, deviations: Floats, losses: Floats, *, steps: int, weights: RewardWeights) -> Floats:
+    """Return what (SCENARIOS, M) scenarios add to the expected rewards of trying each of M models first.
+
+    With further steps left, the value of going on after a failure is looked at one step ahead.
+    """
+    now = view.chances @ view.weights
+    scores = scenario_scores(now, deviations, steps)
+    return _values(view, scores, losses, steps, weights) - _values(view, now[None, :], losses, steps, weights)
 
 
-def _mass(vote: Vote) -> float:
-    return vote.weight * vote.confidence
+def scenario_scores(scores: Floats, deviations: Floats, steps: int) -> Floats:
+    """Return the (SCENARIOS, M) expected scores of M models in each scenario, for `steps` attempts at most."""
+    share = EXPLORATION if steps == 1 else EXPLORATION_WITH_MORE_STEPS
+    found: Floats = sigmoid(logits(scores) + share * deviations * standard(len(scores)))
+    return found
 
 
-def _shares(vote: Vote, order: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([vote.shares.get(name, 0.0) for name in order])
-
-
-def _normalised(
-    shares: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    normalised: np.ndarray[tuple[int], np.dtype[np.float64]] = shares / shares.sum()
-    return normalised
-
-
-def _with_picks(
-    fixed: np.ndarray[tuple[int], np.dtype[np.float64]], masses: Sequence[float], picks: Sequence[int]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    totals = fixed.copy()
-    for mass, pick in zip(masses, picks, strict=True):
-        totals[pick] += mass
-    return totals
+def _values(view: Outlook, scores: Floats, losses: Floats, steps: int, weights: RewardWeights) -> Floats:
+    gain = weights.score * (1 - view.best_score)
+    values: Floats = gain * scores - losses
+    if steps <= 1 or scores.shape[1] == 1:
+        return values
+    now = view.chances @ view.weights
+    missed = 1 - view.passes
+    left = missed @ view.weights  # (M,) chance that the next attempt is reached at all
+    both = (missed * view.weights) @ view.chances.T  # (first, next): next succeeds after first did not pass
+    drop = both / np.maximum(left[:, None] * now[None, :], 1e-9)
+    after = gain * scores[:, None, :] * drop[None, :, :] - losses
+    after[:, np.arange(len(now)), np.arange(len(now))] = 0.0
+    following: Floats = np.maximum(after.max(axis=2), 0.0)
+    return values + left * following

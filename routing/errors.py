@@ -21,3 +21,7 @@ class EncoderError(RoutingError):
 
 class TrainingError(ConfigurationError, RoutingError):
     """A profile or a trained file is wrong, or there is too little to learn from."""
+
+
+class ProfileError(ConfigurationError, RoutingError):
+    """A profile of published scores is wrong: a key, a score out of range, a missing source."""

@@ -1,19 +1,27 @@
-"""The escalation plan: the order of further attempts that maximises the expected reward, and when to stop.
+"""The escalation plan: the order of attempts that maximises the expected reward, and when to stop.
 
-After k failures a model's expected score is its own times factor**k (`routing.failures`). An attempt that scores s
-improves the answer in hand (score b) by s - b where s > b; scores are near 0 or 1, so that is s x (1 - b) on average.
-An attempt is worth it when this gain, with the value of what follows its failure, is more than its cost.
+All models meet one difficulty of the task (`routing.difficulty`), so that each failure lowers what is expected of the
+rest, and by how much depends on who failed. An attempt ends the task when its verification passes, rightly or not
+(`routing.calibration`); else the next one may be made, while its expected gain, with the value of what follows, is more
+than its cost. An attempt that scores s improves the answer in hand (score b) by s - b where s > b; scores are near 0 or
+1, so that is s x (1 - b) on average. Every order of up to `steps` models is gone through, level by level.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.calibration import Calibration
+from routing.difficulty import NODE_WEIGHTS, curves
+from routing.logits import Floats
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.types import PlannedStep
 
-_WIDTH = 8
-"""Models considered at each step, the best by their own gain: the search stays below a few hundred paths."""
+WIDTH = 8
+"""Models considered, the best by their gain and the cheapest for it: the search stays below a few thousand orders."""
 
 
 @dataclass(frozen=True)
@@ -25,48 +33,147 @@ class Option:
     cost_usd: float
 
 
-def plan(
+@dataclass(frozen=True)
+class Outlook:
+    """What attempts at one task are expected to bring, given those that were made."""
+
+    options: tuple[Option, ...]
+    chances: Floats
+    """(M, Q): of success, by difficulty."""
+    passes: Floats
+    """(M, Q): that the verification passes."""
+    weights: Floats
+    """(Q,): of the difficulties, after the failures so far; they sum to 1."""
+    best_score: float
+
+
+def outlook(
     options: Sequence[Option],
     *,
-    failures: int,
-    best_score: float,
-    factor: float,
+    failed: Sequence[Option] = (),
+    best_score: float = 0.0,
+    spread: float,
+    calibration: Calibration | None = None,
+) -> Outlook:
+    """Return the outlook of a task after attempts that did not pass.
+
+    Args:
+        options: models not tried yet.
+        failed: models that were tried, with what was expected of them beforehand.
+        best_score: score of the best attempt in hand, 0 with none.
+        spread: of the difficulty.
+        calibration: how far the verifier is to be trusted; None: fully.
+    """
+    every = [*options, *failed]
+    chances = curves(np.array([option.score for option in every]), spread)
+    passes = chances if calibration is None else calibration.passes([option.model for option in every], chances)
+    weights = NODE_WEIGHTS * np.prod(np.maximum(1 - passes[len(options) :], 1e-6), axis=0)
+    count = len(options)
+    return Outlook(tuple(options), chances[:count], passes[:count], weights / weights.sum(), best_score)
+
+
+def plan(
+    view: Outlook,
+    *,
     budget_usd: float | None,
     steps: int,
     weights: RewardWeights = DEFAULT_REWARD,
+    first: str | None = None,
 ) -> tuple[PlannedStep, ...]:
     """Return the steps worth taking, best order first; empty: stopping is best.
 
     Args:
-        options: models not tried yet.
-        failures: attempts at this task that failed.
-        best_score: score of the best attempt in hand, 0 with none.
-        factor: what each failure multiplies expected scores with.
+        view: of the task.
         budget_usd: what may be spent, None for no limit. No path of the plan costs more by expectation.
         steps: attempts that may still be made.
         weights: of the reward.
+        first: a model that comes first whether it is worth it or not.
     """
-    if steps <= 0:
+    best: tuple[float, Sequence[int]] | None = None
+    for values, paths in _levels(view, budget_usd, steps, weights):
+        mine = values if first is None else np.where(paths[:, 0] == _place(view, first), values, -np.inf)
+        row = int(np.argmax(mine))
+        if np.isfinite(mine[row]) and (best is None or mine[row] > best[0]):
+            best = float(mine[row]), paths[row].tolist()
+    if best is None or (best[0] <= 0 and first is None):
         return ()
-    best: tuple[PlannedStep, ...] = ()
-    affordable = [o for o in options if budget_usd is None or o.cost_usd <= budget_usd]
-    chance = factor**failures
-    for option in sorted(affordable, key=lambda o: _gain(o, chance, best_score, weights), reverse=True)[:_WIDTH]:
-        rest = plan(
-            [other for other in affordable if other.model != option.model],
-            failures=failures + 1,
-            best_score=best_score,
-            factor=factor,
-            budget_usd=None if budget_usd is None else budget_usd - option.cost_usd,
-            steps=steps - 1,
-            weights=weights,
-        )
-        success = option.score * chance
-        value = _gain(option, chance, best_score, weights) + (1 - success) * (rest[0].value if rest else 0.0)
-        if value > (best[0].value if best else 0.0):
-            best = (PlannedStep(option.model, success, option.cost_usd, value), *rest)
+    return _told(view, best[1], weights)
+
+
+def first_values(view: Outlook, *, budget_usd: float | None, steps: int, weights: RewardWeights) -> Floats:
+    """Return the (M,) expected rewards of trying each model first and going on as is best.
+
+    Minus infinity for a model that cannot be paid.
+    """
+    best = np.full(len(view.options), -np.inf)
+    for values, paths in _levels(view, budget_usd, steps, weights):
+        np.maximum.at(best, paths[:, 0], values)
     return best
 
 
-def _gain(option: Option, chance: float, best_score: float, weights: RewardWeights) -> float:
-    return weights.score * option.score * chance * (1.0 - best_score) - weights.usd * option.cost_usd
+def _place(view: Outlook, model: str) -> int:
+    return [option.model for option in view.options].index(model)
+
+
+def _levels(
+    view: Outlook, budget_usd: float | None, steps: int, weights: RewardWeights
+) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """Yield, for orders of 1, 2, ... `steps` models, their (N,) expected rewards and the (N, length) orders."""
+    usd = np.array([option.cost_usd for option in view.options])
+    losses = weights.usd * usd
+    gains = weights.score * (1 - view.best_score) * view.chances
+    missed = 1 - view.passes
+    kept = _considered(view, gains, losses, steps)
+    reach = view.weights[None, :]
+    used = np.zeros((1, len(view.options)), dtype=bool)
+    value, spent = np.zeros(1), np.zeros(1)
+    paths: NDArray[np.int64] = np.zeros((1, 0), dtype=np.int64)
+    for step in range(min(steps, len(view.options))):
+        pool = np.arange(len(view.options)) if step == 0 else kept
+        rows, models = np.nonzero(~used[:, pool])
+        models = pool[models]
+        if budget_usd is not None:
+            affordable = spent[rows] + usd[models] <= budget_usd
+            rows, models = rows[affordable], models[affordable]
+        if not len(rows):
+            return
+        # What an attempt adds is linear in how likely its difficulties still are when it is reached.
+        value = value[rows] + (reach @ (gains - losses[:, None]).T)[rows, models]
+        spent = spent[rows] + usd[models]
+        reach = reach[rows] * missed[models]
+        used = used[rows]
+        used[np.arange(len(rows)), models] = True
+        paths = np.column_stack([paths[rows], models])
+        yield value, paths
+
+
+def _considered(view: Outlook, gains: Floats, losses: Floats, steps: int) -> NDArray[np.int64]:
+    """Return the models that may stand anywhere in an order; every model may stand first."""
+    count = len(view.options)
+    if count <= WIDTH or steps == 1:
+        return np.arange(count)
+    mean = gains @ view.weights
+    by_gain = np.argsort(losses - mean, kind="stable")[: WIDTH // 2]
+    by_price = [n for n in np.argsort(losses / np.maximum(mean, 1e-9), kind="stable") if n not in by_gain]
+    return np.sort(np.concatenate([by_gain, np.array(by_price[: WIDTH - len(by_gain)], dtype=np.int64)]))
+
+
+def _told(view: Outlook, path: Sequence[int], weights: RewardWeights) -> tuple[PlannedStep, ...]:
+    """Return an order as steps, each given that those before it failed."""
+    steps: list[PlannedStep] = []
+    reach = view.weights
+    reached: list[float] = []
+    for model in path:
+        option = view.options[model]
+        whole = float(reach.sum())
+        success = float(reach @ view.chances[model]) / whole
+        gain = weights.score * (1 - view.best_score) * success - weights.usd * option.cost_usd
+        steps.append(PlannedStep(option.model, min(max(success, 0.0), 1.0), option.cost_usd, gain))
+        reached.append(whole)
+        reach = reach * (1 - view.passes[model])
+    following = 0.0
+    told: list[PlannedStep] = []
+    for step, whole in zip(reversed(steps), reversed(reached), strict=True):
+        following += step.value * whole
+        told.append(PlannedStep(step.model, step.success, step.cost_usd, following / whole))
+    return tuple(reversed(told))

@@ -46,6 +46,17 @@ def validate(evidence: Evidence) -> None:
         raise RoutingError(f"evidence '{evidence.key}': the cost is {evidence.cost_usd}; it must be 0 or more USD.")
     if evidence.at.tzinfo is None:
         raise RoutingError(f"evidence '{evidence.key}': 'at' has no time zone. Use an aware datetime.")
+    for voter, view in evidence.views.items():
+        if not (math.isfinite(view) and 0.0 <= view <= 1.0):
+            raise RoutingError(f"evidence '{evidence.key}': the view of '{voter}' is {view}; it must be within [0, 1].")
+    for voter, share in evidence.namings.items():
+        if not (math.isfinite(share) and -1.0 <= share <= 1.0):
+            raise RoutingError(
+                f"evidence '{evidence.key}': the share of '{voter}' is {share}; it must be within [-1, 1]."
+            )
+    said = evidence.verifier_score
+    if said is not None and not (math.isfinite(said) and 0.0 <= said <= 1.0):
+        raise RoutingError(f"evidence '{evidence.key}': the verifier's score is {said}; it must be within [0, 1].")
 
 
 class EvidenceBook:
@@ -65,6 +76,9 @@ class EvidenceBook:
             return False, None
         self._standing[evidence.key] = evidence.bare
         return True, old
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._standing
 
     def get(self, key: str) -> Evidence:
         return self._standing[key]

@@ -61,12 +61,15 @@ def save(session: Session, evidence: Evidence, encoder: Encoder) -> bool:
     }
     insert = dialect.insert(MemoryEntry).values(**values)
     new = insert.excluded
-    # An outcome may come without the task's words: what is known of them stays.
+    # An outcome may come without the task's words, or without what was said before it: what is known stays.
     kept = ("title", "link", "text", "repository", "language", "encoder")
+    said = ("verifier_score", "views", "namings", "traits")
     changes: dict[str, Any] = {
-        name: new[name] for name in values if name not in ("key", "created_at", "revision", "embedding", *kept)
+        name: new[name] for name in values if name not in ("key", "created_at", "revision", "embedding", *kept, *said)
     }
     changes |= {name: case((new[name] == "", getattr(MemoryEntry, name)), else_=new[name]) for name in kept}
+    changes["verifier_score"] = sqlalchemy.func.coalesce(new.verifier_score, MemoryEntry.verifier_score)
+    changes |= {name: new[name] for name, given in _said(evidence) if given}
     changes["embedding"] = case((new.encoder == "", col(MemoryEntry.embedding)), else_=new.embedding)
     changes["revision"] = _later(new.revision)
     newer = _takes_precedence(new.final, new.updated_at, new.score)
@@ -216,9 +219,19 @@ def _columns(evidence: Evidence) -> dict[str, Any]:
         "score": evidence.score,
         "cost_usd": evidence.cost_usd,
         "final": evidence.final,
+        "verifier_score": evidence.verifier_score if evidence.final else evidence.score,
+        **dict(_said(evidence)),
         "created_at": evidence.at,
         "updated_at": evidence.at,
     }
+
+
+def _said(evidence: Evidence) -> list[tuple[str, Any]]:
+    return [
+        ("views", dict(evidence.views)),
+        ("namings", dict(evidence.namings)),
+        ("traits", list(evidence.traits)),
+    ]
 
 
 def _packed(vector: Vector) -> bytes:
@@ -241,6 +254,10 @@ def _evidence(row: Row[Any]) -> Evidence:
         cost_usd=row.cost_usd,
         final=row.final,
         at=row.updated_at,
+        verifier_score=row.verifier_score,
+        views=row.views,
+        namings=row.namings,
+        traits=tuple(row.traits),
         text="",
         repository=row.repository,
         language=row.language,

@@ -1,86 +1,103 @@
-"""How much one model's failure says about the next: failures on one task are correlated.
+"""How much one model's failure says about the next: the spread of the tasks' difficulty, learnt from later attempts.
 
-If model A fails on a task, the task is probably hard, and B's chance falls too. The factor by which it falls is the
-score that attempts had after a failure of another model on the same task, over what those models score in general.
+Only an attempt after another one's failure on the same task tells of it. What was expected of each by the task's
+features is known; how much less the later one solved than that gives the spread that is left (`routing.difficulty`).
+The likelihood is computed for each spread of a grid, under a documented prior.
 """
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.difficulty import NODE_WEIGHTS, curves
 from routing.evidence import EvidenceBook
-from routing.tallies import Tallies
+from routing.logits import Floats, logits
 from routing.types import Evidence
 
-PRIOR_FACTOR = 0.75
-"""Before anything was seen: a quarter of the chance goes with each failure."""
-_PRIOR_STRENGTH = 5.0
-_SOLVED = 0.5
-_UNIT = 1_000_000
+SPREADS = (0.3, 0.7, 1.0, 1.5, 2.2, 3.2)
+PRIOR_SPREAD = 1.5
+"""On it one failure of an average model takes a quarter of another's chance."""
+_PRIOR_LOGS = np.array([-0.5 * (math.log(spread / PRIOR_SPREAD) / 0.7) ** 2 for spread in SPREADS])
+SOLVED = 0.5
+
+
+class EarlierFailures:
+    """For each attempt, the failed attempts at its task before it; keyed and order-free like the voters."""
+
+    def __init__(self) -> None:
+        self._tasks: defaultdict[str, set[str]] = defaultdict(set)
+        self._earlier: dict[str, tuple[str, ...]] = {}
+
+    def put(self, evidence: Evidence, old: Evidence | None, book: EvidenceBook) -> None:
+        """Take in evidence that stands in `book` now, in place of `old`."""
+        if old is not None and old.task_key != evidence.task_key:
+            self.drop(old, book)
+        self._tasks[evidence.task_key].add(evidence.key)
+        self._recount(evidence.task_key, book)
+
+    def drop(self, evidence: Evidence, book: EvidenceBook) -> None:
+        """Forget an attempt."""
+        self._tasks[evidence.task_key].discard(evidence.key)
+        self._earlier.pop(evidence.key, None)
+        self._recount(evidence.task_key, book)
+        if not self._tasks[evidence.task_key]:
+            del self._tasks[evidence.task_key]
+
+    def of(self, key: str) -> tuple[str, ...]:
+        """Return the keys of the failed attempts before one."""
+        return self._earlier.get(key, ())
+
+    def attempts(self, task_key: str) -> list[str]:
+        """Return the keys of a task's attempts, sorted."""
+        return sorted(self._tasks.get(task_key, ()))
+
+    def _recount(self, task_key: str, book: EvidenceBook) -> None:
+        failed: list[tuple[str, str]] = []
+        for attempt in sorted(map(book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
+            self._earlier[attempt.key] = tuple(key for key, model in failed if model != attempt.model)
+            if attempt.score < SOLVED:
+                failed.append((attempt.key, attempt.model))
 
 
 @dataclass(frozen=True)
-class _Second:
-    """An attempt that followed another model's failure on the same task."""
+class Pairs:
+    """Later attempts and the failures before them, as positions in an array of attempts."""
 
-    model: str
-    score: int
+    later: NDArray[np.int64]
+    """(J,)"""
+    failed: NDArray[np.int64]
+    """(P,) all failures, those before the first later attempt first."""
+    starts: NDArray[np.int64]
+    """(J,) where in `failed` each later attempt's failures begin."""
 
 
-class FailureCorrelation:
-    """Learns the factor from the evidence; keyed and order-free like the voters."""
+def pairs(earlier: Sequence[Sequence[int]], later: Sequence[int]) -> Pairs:
+    """Return the pairs of `later` attempts, whose failures `earlier` gives; none of these is empty."""
+    counts = [len(failures) for failures in earlier]
+    starts = np.cumsum([0, *counts])[:-1]
+    return Pairs(np.array(later), np.array([f for failures in earlier for f in failures]), starts)
 
-    def __init__(self) -> None:
-        self._book = EvidenceBook()
-        self._tallies = Tallies()
-        self._tasks: defaultdict[str, set[str]] = defaultdict(set)
-        self._seconds: dict[str, list[_Second]] = {}
-        self._count: defaultdict[str, int] = defaultdict(int)
-        self._score = 0
 
-    def learn(self, evidence: Evidence) -> None:
-        stands, old = self._book.put(evidence)
-        if not stands:
-            return
-        self._tallies.put(evidence)
-        if old is not None and old.task_key != evidence.task_key:
-            self._drop(old)
-        self._tasks[evidence.task_key].add(evidence.key)
-        self._recount(evidence.task_key)
+def spread_and_offsets(chances: Floats, scores: Floats, counts: Floats, found: Pairs) -> tuple[float, Floats]:
+    """Return the spread that is believed, and the (J,) offsets of the later attempts' logits.
 
-    def forget(self, key: str) -> None:
-        old = self._book.remove(key)
-        if old is None:
-            return
-        self._tallies.remove(key)
-        self._drop(old)
-
-    def factor(self) -> float:
-        """Return what a model's expected score is multiplied with for each failure before it, in (0, 1]."""
-        expected = sum(
-            count * self._tallies.of_model(model).mean_score(0.5, 1.0) for model, count in self._count.items() if count
-        )
-        observed = self._score / _UNIT
-        return min(1.0, (observed + PRIOR_FACTOR * _PRIOR_STRENGTH) / (expected + _PRIOR_STRENGTH))
-
-    def _drop(self, evidence: Evidence) -> None:
-        attempts = self._tasks[evidence.task_key]
-        attempts.discard(evidence.key)
-        self._recount(evidence.task_key)
-        if not attempts:
-            del self._tasks[evidence.task_key]
-
-    def _recount(self, task_key: str) -> None:
-        for second in self._seconds.pop(task_key, ()):
-            self._count[second.model] -= 1
-            self._score -= second.score
-        attempts = sorted(map(self._book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key))
-        seconds = [
-            _Second(attempt.model, round(attempt.score * _UNIT))
-            for position, attempt in enumerate(attempts)
-            if any(e.model != attempt.model and e.score < _SOLVED for e in attempts[:position])
-        ]
-        if seconds:
-            self._seconds[task_key] = seconds
-        for second in seconds:
-            self._count[second.model] += 1
-            self._score += second.score
+    Args:
+        chances: (N,) expected of each attempt by its task's features alone.
+        scores: (N,) of the attempts.
+        counts: (N,) how much each counts.
+        found: which attempts followed which failures.
+    """
+    by_spread = np.stack([curves(chances, spread) for spread in SPREADS])  # (spreads, N, Q)
+    missed = np.log(np.maximum(1 - by_spread, 1e-9))[:, found.failed]
+    weights = NODE_WEIGHTS * np.exp(np.add.reduceat(missed, found.starts, axis=1))  # (spreads, J, Q)
+    expected = (weights * by_spread[:, found.later]).sum(axis=2) / weights.sum(axis=2)
+    expected = np.clip(expected, 0.005, 0.995)
+    won, weight = scores[found.later], counts[found.later]
+    logs = _PRIOR_LOGS + np.log(expected) @ (weight * won) + np.log1p(-expected) @ (weight * (1 - won))
+    believed = np.exp(logs - logs.max())
+    believed /= believed.sum()
+    return float(believed @ np.array(SPREADS)), logits(believed @ expected) - logits(chances[found.later])

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 
 from routing.errors import EncoderError
 from routing.evidence import precedence, validate
+from routing.index import VectorIndex
 from routing.types import Encoder, Evidence, Neighbour, Vector
 
 CAPACITY = 20_000
@@ -23,14 +23,14 @@ class _Entry:
 
 
 class VectorMemory:
-    """Entries by key, first in first out at capacity, searched exactly (FAISS `IndexFlatIP`)."""
+    """Entries by key, first in first out at capacity, searched by `routing.index`."""
 
     def __init__(self, encoder: Encoder, capacity: int = CAPACITY) -> None:
         if capacity < 1:
             raise ValueError(f"capacity is {capacity}; the memory holds at least one entry")
         self._encoder = encoder
         self._capacity = capacity
-        self._index = faiss.IndexIDMap2(faiss.IndexFlatIP(encoder.dimensions))
+        self._index = VectorIndex(encoder.dimensions)
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[int, str] = {}
         self._next_row = 0
@@ -83,16 +83,12 @@ class VectorMemory:
         Raises:
             EncoderError: `embedding` has another length than the encoder's.
         """
-        if not self._index.ntotal:
+        if not len(self._index):
             return []
         query = self._shaped(embedding)
-        # One query is bound by memory bandwidth, and waiting for a second thread on a busy machine cost 10 times the
-        # search. The setting belongs to the calling thread, hence here.
-        faiss.omp_set_num_threads(1)
-        similarities, rows = self._index.search(query[None, :], min(limit, self._index.ntotal))
         found = []
-        for similarity, row in zip(similarities[0].tolist(), rows[0].tolist(), strict=True):
-            if row < 0 or similarity < self._encoder.threshold:
+        for similarity, row in self._index.search(query, limit):
+            if similarity < self._encoder.threshold:
                 break
             evidence = self._entries[self._keys[row]].evidence
             found.append(
@@ -132,15 +128,15 @@ class VectorMemory:
         return shaped
 
     def _place(self, key: str, entry: _Entry, vector: Vector) -> None:
-        if entry.row is not None and np.array_equal(self._index.reconstruct(entry.row), vector):
+        if entry.row is not None and np.array_equal(self._index.vector(entry.row), vector):
             return
         self._unplace(entry)
         entry.row, self._next_row = self._next_row, self._next_row + 1
         self._keys[entry.row] = key
-        self._index.add_with_ids(vector[None, :], np.array([entry.row], dtype=np.int64))
+        self._index.add(entry.row, vector)
 
     def _unplace(self, entry: _Entry) -> None:
         if entry.row is not None:
-            self._index.remove_ids(faiss.IDSelectorBatch(np.array([entry.row], dtype=np.int64)))
+            self._index.remove(entry.row)
             del self._keys[entry.row]
             entry.row = None

@@ -1,20 +1,25 @@
-"""The orchestrator: asks the voters, adds their weighted votes, and answers with a ranked list and its reasons."""
+"""The orchestrator: asks the voters, weighs what they believe, plans the attempts, and answers with its reasons."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import structlog
 
 from routing import reasons
+from routing.calibration import Calibration
 from routing.costs import Candidates
-from routing.draw import Draw, draw
-from routing.escalation import Option, plan
-from routing.priors import prior_scores
+from routing.draw import Draw, draw, scenario_scores, scenario_shifts
+from routing.escalation import Option, Outlook, first_values, outlook, plan
+from routing.failures import PRIOR_SPREAD
+from routing.logits import Floats
+from routing.namings import NamingRecord
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.types import Memory, PlannedStep, Pool, RankedModel, RoutingDecision, RoutingTask, Vote, Voter
+from routing.views import expected_scores, namings, views
+from routing.voters.shares import softmax_shares
 
 _log = structlog.get_logger(__name__)
 
@@ -24,7 +29,6 @@ class Orchestrator:
     """Weighs the voters' opinions. It holds no state of its own."""
 
     voters: Mapping[str, Voter]
-    weights: Mapping[str, float]
     reward_weights: RewardWeights = DEFAULT_REWARD
     max_attempts: int = 3
 
@@ -35,7 +39,9 @@ class Orchestrator:
         pool: Candidates,
         rng: np.random.Generator,
         *,
-        factor: float,
+        weights: Mapping[str, float],
+        worth_of: Callable[[Collection[str]], dict[str, float]] | None = None,
+        calibration: Calibration | None = None,
         explore: bool = True,
         pinned: str | None = None,
         budget_usd: float | None = None,
@@ -47,35 +53,66 @@ class Orchestrator:
             task: what is to be done, with its embedding.
             memory: where voters look for similar tasks.
             pool: the models with their expected costs.
-            rng: draws from randomised votes.
-            factor: what a failure multiplies the other models' expected scores with, for the plan.
+            rng: draws the scenario of an exploration.
+            weights: of the voters, by name.
+            worth_of: returns what a naming is worth, by voter (`routing.namings`); None: what it is at first.
+            calibration: how far the verifier is to be trusted, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
             budget_usd: for the plan; the pool's models have each been held against it already.
             left_out: models that were not asked about, and why, for the reasons.
         """
-        votes = tuple(self._ask(name, voter, task, memory, pool) for name, voter in self.voters.items())
-        result = draw(votes, pool, rng, explore=explore and pinned is None)
+        votes = tuple(self._ask(name, voter, weights[name], task, memory, pool) for name, voter in self.voters.items())
+        believed, named = views(votes, pool), namings(votes, pool)
+        if worth_of is None:
+            worth = NamingRecord().steps({name: weights[name] for name in named}, task.dimension)
+        else:
+            worth = worth_of(sorted(named))
+        spread = next((vote.spread for vote in votes if vote.spread is not None), PRIOR_SPREAD)
+        scores = expected_scores(votes, believed, named, worth, pool)
+        # Equal values go to the cheaper model, then by name.
+        names = sorted(pool.names, key=lambda name: (pool.expected_cost_usd(name), name))
+        view = outlook(
+            [Option(name, scores[name], pool.expected_cost_usd(name)) for name in names],
+            spread=spread,
+            calibration=calibration,
+        )
+        values = first_values(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights)
+        deviations = _deviations(votes, names) if explore and pinned is None else None
+        result = self._draw(view, values, deviations, rng)
         first = pinned or result.first
-        propensities = {n: float(n == first) for n in pool.names} if pinned else result.propensities
-        scores = expected_scores(result.votes, pool)
-        steps = self._plan(first, pool, scores, factor, budget_usd)
+        scenario: dict[str, float] = {}
+        if result.scenario is not None and deviations is not None:
+            told = np.array([scores[name] for name in names])
+            drawn = scenario_scores(told, deviations, self.max_attempts)[result.scenario]
+            scenario = dict(zip(names, drawn.tolist(), strict=True))
+            view = outlook(
+                [Option(name, scenario[name], pool.expected_cost_usd(name)) for name in names],
+                spread=spread,
+                calibration=calibration,
+            )
+        propensities = {n: float(n == first) for n in names} if pinned else result.propensities
+        steps = plan(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights, first=first)
+        shares = softmax_shares(dict(zip(names, values.tolist(), strict=True)))
         ranked = [
-            RankedModel(name, result.totals[name], propensities[name], scores[name], pool.expected_cost_usd(name))
-            for name in _order(first, steps, result.totals)
+            RankedModel(name, shares[name], propensities[name], scores[name], pool.expected_cost_usd(name))
+            for name in _order(first, steps, shares)
         ]
-        neighbours = max((vote.neighbours for vote in result.votes), key=len, default=())
+        neighbours = max((vote.neighbours for vote in votes), key=len, default=())
         return RoutingDecision(
             ranked=tuple(ranked),
-            votes=result.votes,
-            reasons=tuple(self._reasons(task, ranked, result, pinned, left_out)),
+            votes=votes,
+            reasons=tuple(self._reasons(task, ranked, votes, result, pinned, left_out)),
             neighbours=tuple(neighbours),
             pinned=pinned is not None,
             plan=steps,
+            views=believed,
+            namings=named,
+            spread=spread,
+            scenario=scenario,
         )
 
-    def _ask(self, name: str, voter: Voter, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
-        weight = self.weights[name]
+    def _ask(self, name: str, voter: Voter, weight: float, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
         try:
             vote = replace(voter.vote(task, memory, pool), voter=name, weight=weight)
             problem = _problem(vote, pool)
@@ -87,28 +124,19 @@ class Orchestrator:
             return Vote(name, {}, reason=f"Its vote was not usable ({problem}).", weight=weight)
         return vote
 
-    def _plan(
-        self, first: str, pool: Candidates, scores: Mapping[str, float], factor: float, budget_usd: float | None
-    ) -> tuple[PlannedStep, ...]:
-        """Return the first choice as a step, and what is best after its failure."""
-        cost = pool.expected_cost_usd(first)
-        rest = plan(
-            [Option(n, scores[n], pool.expected_cost_usd(n)) for n in pool.names if n != first],
-            failures=1,
-            best_score=0.0,
-            factor=factor,
-            budget_usd=None if budget_usd is None else budget_usd - cost,
-            steps=self.max_attempts - 1,
-            weights=self.reward_weights,
-        )
-        gain = self.reward_weights.score * scores[first] - self.reward_weights.usd * cost
-        value = gain + (1 - scores[first]) * (rest[0].value if rest else 0.0)
-        return (PlannedStep(first, scores[first], cost, value), *rest)
+    def _draw(self, view: Outlook, values: Floats, deviations: Floats | None, rng: np.random.Generator) -> Draw:
+        names = [option.model for option in view.options]
+        if deviations is None or len(names) == 1:
+            return draw(names, values, rng=rng)
+        losses = self.reward_weights.usd * np.array([option.cost_usd for option in view.options])
+        shifts = scenario_shifts(view, deviations, losses, steps=self.max_attempts, weights=self.reward_weights)
+        return draw(names, values, shifts=shifts, rng=rng)
 
     def _reasons(
         self,
         task: RoutingTask,
         ranked: list[RankedModel],
+        votes: Sequence[Vote],
         result: Draw,
         pinned: str | None,
         left_out: Mapping[str, str],
@@ -120,49 +148,52 @@ class Orchestrator:
         elif len(ranked) == 1:
             told.append(reasons.only_one(first.model))
         else:
-            told.append(reasons.chosen(first, result.votes))
-            favourite = max(result.propensities, key=lambda name: result.propensities[name])
-            if favourite != first.model and any(vote.drawn == first.model for vote in result.votes):
-                told.append(reasons.explored(first.model, favourite, first.propensity))
-        neighbours = max((vote.neighbours for vote in result.votes), key=len, default=())
+            told.append(reasons.chosen(first, votes))
+            if result.favourite != first.model:
+                told.append(reasons.explored(first.model, result.favourite, first.propensity))
+        neighbours = max((vote.neighbours for vote in votes), key=len, default=())
         if neighbours:
             told.append(reasons.similar(neighbours, task.repository))
-        told += [v.reason for v in result.votes if v.reason and not v.neighbours]
+        told += [v.reason for v in votes if v.reason and not v.neighbours]
         if left_out:
             told.append(reasons.left_out(left_out))
         return told
 
 
-def expected_scores(votes: tuple[Vote, ...], pool: Pool) -> dict[str, float]:
-    """Return each model's expected score in [0, 1]: the voters' beliefs by weight x confidence, else the prior."""
-    prior = prior_scores(pool)
-    scores = {}
-    for name in pool.names:
-        beliefs = [(v.weight * v.confidence, v.expected_scores[name]) for v in votes if name in v.expected_scores]
-        total = sum(mass for mass, _ in beliefs)
-        believed = sum(mass * score for mass, score in beliefs) / total if total > 0 else prior[name]
-        scores[name] = min(max(believed, 0.0), 1.0)
-    return scores
+def _deviations(votes: Sequence[Vote], names: Sequence[str]) -> Floats | None:
+    """Return the (M,) deviations by weight of the votes that give any, or None where none does."""
+    unsure = [vote for vote in votes if vote.deviations and vote.weight > 0]
+    if not unsure:
+        return None
+    total = sum(vote.weight for vote in unsure)
+    return np.array([sum(v.weight * v.deviations.get(name, 0.0) for v in unsure) / total for name in names])
 
 
-def _order(first: str, steps: tuple[PlannedStep, ...], totals: Mapping[str, float]) -> list[str]:
+def _order(first: str, steps: tuple[PlannedStep, ...], shares: Mapping[str, float]) -> list[str]:
     """The first choice, then the plan, then the rest by their share."""
     planned = [step.model for step in steps]
-    rest = sorted((n for n in totals if n not in planned), key=lambda n: -totals[n])
+    rest = sorted((n for n in shares if n not in planned and n != first), key=lambda n: -shares[n])
     return [first, *(n for n in planned if n != first), *rest]
 
 
 def _problem(vote: Vote, pool: Pool) -> str:
     """Return what makes a vote unusable, or nothing."""
-    if not vote.abstains:
-        if unknown := set(vote.shares) - set(pool.names):
-            return f"a share for {min(unknown)}, which is not in the pool"
-        if not all(math.isfinite(s) and s >= 0 for s in vote.shares.values()):
-            return "a share below 0 or not a number"
-        if not math.isclose(sum(vote.shares.values()), 1.0, abs_tol=1e-6):
-            return "shares that do not sum to 1"
+    if not vote.abstains and (problem := _problem_of_shares(vote, pool)):
+        return problem
     if not (math.isfinite(vote.confidence) and 0 <= vote.confidence <= 1):
         return "a confidence outside [0, 1]"
     if not all(math.isfinite(score) for score in vote.expected_scores.values()):
         return "an expected score that is not a number"
+    if not all(math.isfinite(d) and d >= 0 for d in vote.deviations.values()):
+        return "a deviation below 0 or not a number"
+    return ""
+
+
+def _problem_of_shares(vote: Vote, pool: Pool) -> str:
+    if unknown := set(vote.shares) - set(pool.names):
+        return f"a share for {min(unknown)}, which is not in the pool"
+    if not all(math.isfinite(s) and s >= 0 for s in vote.shares.values()):
+        return "a share below 0 or not a number"
+    if not math.isclose(sum(vote.shares.values()), 1.0, abs_tol=1e-6):
+        return "shares that do not sum to 1"
     return ""

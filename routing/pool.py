@@ -1,10 +1,10 @@
 """The pool: the models that may be chosen, with their prices, read from models.yaml."""
 
-import math
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from routing.errors import PoolError
+from routing.priors import market_priors
 from store.suggest import did_you_mean, explain
 
 # An attempt before any was seen: mini-swe-agent sends its growing history again with each step. A documented guess,
@@ -142,6 +143,15 @@ class ModelPool:
         """Return the same: this pool has seen no attempt."""
         return self.get(model).prior_cost_usd
 
+    @cached_property
+    def priors(self) -> dict[str, float]:
+        """Expected scores before any attempt, by name; a profile may know a model by its provider's name or its own."""
+        return market_priors({s.name: (s.prior_cost_usd, (s.litellm_id, s.name)) for s in self.models})
+
+    def prior_score(self, model: str) -> float:
+        """Return what a model is expected to score before any of its attempts was seen."""
+        return self.priors[self.get(model).name]
+
 
 def load_pool(path: Path | str) -> ModelPool:
     """Read the enabled models of a YAML file `models: [{name, litellm_id, input_usd_per_mtok, ...}, ...]`.
@@ -194,16 +204,6 @@ def resolve_key(spec: ModelSpec, environment: Mapping[str, str] | None = None) -
             raise PoolError(f"model '{spec.name}': the key file {spec.api_key_file} is empty.")
         return value
     return None
-
-
-def price_positions(prior_costs: Sequence[float]) -> list[float]:
-    """Return where each cost (USD) stands between the cheapest (0) and the dearest (1), on a log scale.
-
-    Costs below a hundredth of a cent count as that; all alike stand in the middle.
-    """
-    logs = [math.log(max(cost, 1e-4)) for cost in prior_costs]
-    low, high = min(logs), max(logs)
-    return [0.5] * len(logs) if high - low < 1e-9 else [(value - low) / (high - low) for value in logs]
 
 
 def _secret_in(value: Any) -> str | None:

@@ -26,7 +26,7 @@ def chosen(first: RankedModel, votes: Sequence[Vote]) -> str:
     for_it = [
         vote.voter
         for vote in votes
-        if not vote.abstains and (vote.drawn or max(vote.shares, key=lambda m: vote.shares[m])) == first.model
+        if not vote.abstains and max(vote.shares, key=lambda m: vote.shares[m]) == first.model
     ]
     opinions = sum(not vote.abstains for vote in votes)
     voters = f"first choice of {len(for_it)} of {opinions} voters" + (f" ({', '.join(for_it)})" if for_it else "")

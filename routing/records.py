@@ -32,6 +32,5 @@ def _vote(vote: Vote) -> Mapping[str, Any]:
         "reason": vote.reason,
         "expected_scores": dict(vote.expected_scores),
         "abstains": vote.abstains,
-        "randomised": vote.randomised,
-        "drawn": vote.drawn,
+        "deviations": dict(vote.deviations),
     }

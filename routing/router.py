@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,27 +11,36 @@ from typing import Self, TypeVar
 import numpy as np
 
 from routing import ahead, reasons
+from routing.calibration import Calibration
+from routing.contexts import traits
+from routing.cost_model import CostModel
 from routing.costs import Candidates, candidates
 from routing.dimension import classify, detect_language
 from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft
-from routing.escalation import Option, plan
+from routing.escalation import Option, outlook, plan
 from routing.evidence import validate
-from routing.failures import FailureCorrelation
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
+from routing.namings import NamingRecord
 from routing.orchestrator import Orchestrator
 from routing.pool import ModelPool, ModelSpec, load_pool
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
-from routing.tallies import Tallies
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
+from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
 from routing.voters.optional import configured
 from store.settings import Settings
 
 Answer = TypeVar("Answer")
+
+Said = Mapping[str, Mapping[str, float]]
+"""Something that voters said of models: by voter and model."""
+
+_MOST_OPEN_DECISIONS = 5000
+_UNKNOWN_SCORE = 0.5
 
 
 class Router:
@@ -51,7 +61,7 @@ class Router:
         factories: Mapping[str, Factory] = FACTORIES,
         seed: int | None = None,
     ) -> None:
-        """Make a router that knows nothing but prices.
+        """Make a router that knows nothing but prices and published scores.
 
         Args:
             pool: the models.
@@ -71,10 +81,15 @@ class Router:
         self.reward_weights = reward_weights
         self.max_attempts = max_attempts
         self._voters = make_voters(voter_weights, reward_weights, factories)
-        self._orchestrator = Orchestrator(self._voters, dict(voter_weights), reward_weights, max_attempts)
+        self._voter_weights = {name: voter_weights[name] for name in self._voters}
+        self._orchestrator = Orchestrator(self._voters, reward_weights, max_attempts)
         self._memory = VectorMemory(self.encoder, memory_capacity)
-        self._costs = Tallies()
-        self._failures = FailureCorrelation()
+        self._costs = CostModel()
+        self._calibration = Calibration()
+        self._record = VoterRecord()
+        self._namings = NamingRecord()
+        self._said: OrderedDict[str, tuple[Said, Said]] = OrderedDict()
+        """By task, of the newest decisions: the voters' views and namings, until its attempts are observed."""
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
 
@@ -170,7 +185,7 @@ class Router:
         if not pinned:
             task = self._asked_ahead(task, exclude, allow, deny, budget_usd)
         with self._lock:
-            everything = candidates(self.pool, self._costs, task.dimension)
+            everything = candidates(self.pool, self._costs, task)
             left_out = _left_out(everything, exclude, allow, deny, budget_usd)
             left = everything.without(left_out)
             if pinned in left_out:
@@ -178,17 +193,21 @@ class Router:
             if not left.names:
                 whys = "; ".join(f"{name}: {why}" for name, why in left_out.items())
                 raise NoModelLeft(f"No model may be used. {whys}.")
-            return self._orchestrator.decide(
+            decision = self._orchestrator.decide(
                 task,
                 self._memory,
                 left,
                 self._rng,
-                factor=self._failures.factor(),
+                weights=self._record.weights(self._voter_weights, task.dimension),
+                worth_of=lambda names: self._namings.steps({n: self._voter_weights[n] for n in names}, task.dimension),
+                calibration=self._calibration,
                 explore=explore,
                 pinned=pinned,
                 budget_usd=budget_usd,
                 left_out=left_out,
             )
+            self._remember(task.key, decision)
+            return decision
 
     def observe(self, evidence: Evidence) -> Evidence:
         """Learn from an attempt, or from what became of it, and return the evidence with its embedding.
@@ -206,13 +225,18 @@ class Router:
             vector = self.embed(evidence.title, evidence.text)
             if vector is not None:
                 evidence = replace(evidence, embedding=vector, encoder=self.encoder.name)
+        if not evidence.traits and evidence.text:
+            evidence = replace(evidence, traits=traits(evidence.text))
         with self._lock:
+            evidence = self._with_what_was_known(evidence)
             evicted = self._memory.put(evidence)
             for voter in self._voters.values():
                 voter.learn(evidence)
             numbers = evidence.bare
-            self._failures.learn(numbers)
-            self._costs.put(numbers)
+            self._calibration.learn(numbers)
+            self._record.learn(numbers)
+            self._namings.learn(numbers)
+            self._costs.learn(evidence)
             for key in evicted:
                 self.forget(key)
         return evidence
@@ -221,10 +245,12 @@ class Router:
         """Drop everything that was learnt from one key."""
         with self._lock:
             self._memory.remove(key)
-            self._costs.remove(key)
+            self._costs.forget(key)
             for voter in self._voters.values():
                 voter.forget(key)
-            self._failures.forget(key)
+            self._calibration.forget(key)
+            self._record.forget(key)
+            self._namings.forget(key)
 
     def escalate(
         self,
@@ -245,24 +271,23 @@ class Router:
         """
         if decision.pinned:
             return None
-        with self._lock:
-            known = candidates(self.pool, self._costs, task.dimension)
-            factor = self._failures.factor()
         by_name = {line.model: line for line in decision.ranked}
-        options = [
-            Option(name, line.expected_score, known.expected_cost_usd(name))
-            for name, line in by_name.items()
-            if name not in tried and name in known.names
-        ]
-        steps = plan(
-            options,
-            failures=len(tried),
-            best_score=max(tried.values(), default=0.0),
-            factor=factor,
-            budget_usd=remaining_usd,
-            steps=self.max_attempts - len(tried),
-            weights=self.reward_weights,
-        )
+        with self._lock:
+            options = {
+                name: Option(name, decision.scenario.get(name, line.expected_score), line.expected_cost_usd)
+                for name, line in by_name.items()
+            }
+            left = [option for name, option in options.items() if name not in tried]
+            if not left:
+                return None
+            view = outlook(
+                left,
+                failed=[self._expected_before(task, name, options) for name in tried],
+                best_score=max(tried.values(), default=0.0),
+                spread=decision.spread,
+                calibration=self._calibration,
+            )
+        steps = plan(view, budget_usd=remaining_usd, steps=self.max_attempts - len(tried), weights=self.reward_weights)
         if not steps:
             return None
         step = steps[0]
@@ -292,12 +317,41 @@ class Router:
     ) -> RoutingTask:
         """Ask the slow voters: what they need is read within the lock, and nobody else waits for their answers."""
         with self._lock:
-            everything = candidates(self.pool, self._costs, task.dimension)
+            everything = candidates(self.pool, self._costs, task)
             left = everything.without(_left_out(everything, exclude, allow, deny, budget_usd))
             calls = ahead.prepare(self._voters.values(), task, self._memory, left) if left.names else {}
         return replace(task, votes_ahead=ahead.ask(calls)) if calls else task
 
+    def _expected_before(self, task: RoutingTask, model: str, options: Mapping[str, Option]) -> Option:
+        """Return what was expected of a model that has failed: by this decision, else by an earlier one on the task."""
+        if model in options:
+            return options[model]
+        views, _ = self._said.get(task.key, ({}, {}))
+        told = [models[model] for models in views.values() if model in models]
+        return Option(model, sum(told) / len(told) if told else _UNKNOWN_SCORE, 0.0)
+
+    def _remember(self, task_key: str, decision: RoutingDecision) -> None:
+        # A decision after a failure leaves out who was tried: what was said of those before stays.
+        views, namings = self._said.pop(task_key, ({}, {}))
+        self._said[task_key] = _joined(views, decision.views), _joined(namings, decision.namings)
+        while len(self._said) > _MOST_OPEN_DECISIONS:
+            self._said.popitem(last=False)
+
+    def _with_what_was_known(self, evidence: Evidence) -> Evidence:
+        """Return evidence with what the verifier and the voters had said, where it is known here."""
+        views = evidence.views or self._record.views(evidence.key)
+        namings = evidence.namings or self._namings.recorded(evidence.key)
+        if not views:
+            said = self._said.get(evidence.task_key, ({}, {}))
+            views, namings = ({v: m[evidence.model] for v, m in part.items() if evidence.model in m} for part in said)
+        verified = evidence.verifier_score
+        if evidence.final and verified is None:
+            verified = self._calibration.verifier_score(evidence.key)
+        return replace(evidence, views=views, namings=namings, verifier_score=verified)
+
     def _embedded(self, task: RoutingTask) -> RoutingTask:
+        if not task.traits:
+            task = replace(task, traits=traits(task.text))
         if task.embedding is None:
             return replace(task, embedding=self.embed(task.title, task.text))
         if task.embedding.shape != (self.encoder.dimensions,):
@@ -306,6 +360,12 @@ class Router:
                 f"{self.encoder.dimensions} dimensions."
             )
         return task
+
+
+def _joined(known: Said, new: Said) -> Said:
+    return {
+        voter: {**known.get(voter, {}), **new.get(voter, {})} for voter in (*known, *(v for v in new if v not in known))
+    }
 
 
 def _left_out(

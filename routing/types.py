@@ -45,6 +45,8 @@ class RoutingTask:
     """Normalised; None until the router embeds `text`."""
     votes_ahead: Mapping[str, "Vote"] = field(default_factory=dict)
     """Set by the router: the votes of slow voters, which are asked outside of its lock."""
+    traits: tuple[float, ...] = ()
+    """What can be counted in the text (`routing.contexts`); empty until the router counts."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,13 @@ class Vote:
     expected_scores: Mapping[str, float] = field(default_factory=dict)
     """What the voter believes each model's score would be, where it has a belief."""
     neighbours: Sequence[Neighbour] = ()
+    spread: float | None = None
+    """How much tasks differ in difficulty beside what the voter knows of them (`routing.difficulty`), if it knows."""
     weight: float = 0.0
     """Set by the orchestrator."""
-    randomised: bool = False
-    """True: the orchestrator draws one model from the shares, and the drawn one gets the vote's whole weight. This is
-    how exploration enters a decision, and why its propensities are known exactly."""
-    drawn: str = ""
-    """Set by the orchestrator: the model that was drawn from a randomised vote."""
+    deviations: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviations of the logits of what the voter believes, beside the other models, where it knows how sure it
+    is. They are what exploration draws from."""
 
     @property
     def abstains(self) -> bool:
@@ -125,6 +127,14 @@ class RoutingDecision:
     """In words for people, the most telling first."""
     neighbours: Sequence[Neighbour]
     pinned: bool = False
+    views: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What each voter that did not abstain believes of each model's score, by voter and model."""
+    namings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of the others: the share that each gives each model, over an even split."""
+    spread: float = 1.5
+    """Of the task's difficulty: how much a failure will say about the other models (`routing.difficulty`)."""
+    scenario: Mapping[str, float] = field(default_factory=dict)
+    """Expected scores of the scenario that exploration drew; an escalation of this decision stays within it."""
     plan: Sequence[PlannedStep] = ()
     """What would be tried, in this order, while each step fails; computed again after each failure."""
 
@@ -150,6 +160,14 @@ class Evidence:
     cost_usd: float
     final: bool
     at: datetime
+    verifier_score: float | None = None
+    """Beside a final score: what the verifier had said, where it is known."""
+    views: Mapping[str, float] = field(default_factory=dict)
+    """What each voter had believed of this model on this task: its record is kept by it."""
+    namings: Mapping[str, float] = field(default_factory=dict)
+    """Of voters without beliefs: the share that each had given this model, over an even split."""
+    traits: tuple[float, ...] = ()
+    """Of the task's text, as in `RoutingTask`."""
     text: str = ""
     repository: str = ""
     language: str = ""
@@ -222,4 +240,8 @@ class Pool(Protocol):
 
     def prior_cost_usd(self, model: str) -> float:
         """Return what an attempt was expected to cost by price alone, before any was seen."""
+        ...
+
+    def prior_score(self, model: str) -> float:
+        """Return what the model is expected to score before any of its attempts was seen (`routing.priors`)."""
         ...

@@ -143,6 +143,11 @@ class Mirror:
             return False
         return True
 
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Return whether a commit is another one, or in its history; both are here."""
+        missing = self._git("rev-list", "--max-count=1", _checked_sha(older), f"^{_checked_sha(newer)}")
+        return not missing.strip()
+
     def resolve(self, rev: str) -> str:
         """Return the SHA of the commit that a SHA or a full ref name means.
 

@@ -1,6 +1,7 @@
 """From facts about a patch to its signals, its score in [0, 1] and a verdict.
 
-The score is the weighted mean of the signals that could be had, then held within the verdict's bounds:
+The score is the weighted mean of the signals that could be had (weights: `sandbox.signal_weights`), then held within
+the verdict's bounds:
 
 | verdict | bounds |
 |---|---|
@@ -13,22 +14,14 @@ The score is the weighted mean of the signals that could be had, then held withi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sandbox import diff_place
 from sandbox.comparison import WHOLE, compare, failing, passing, proving, results_of
 from sandbox.patch import PatchReport
+from sandbox.signal_weights import BASE, weights_for
 from sandbox.testing.run import file_of
 from sandbox.types import Signal, TestReport, Verdict, VerificationResult
 from templates import render
 
-WEIGHTS: Mapping[str, float] = {
-    "applies": 0.05,
-    "no_regressions": 0.25,
-    "target_fixed": 0.25,
-    "reproduction": 0.20,
-    "examples": 0.10,
-    "diff_size": 0.05,
-    "tests_not_weakened": 0.05,
-    "files_parse": 0.05,
-}
 _VERIFIED_FLOOR, _UNVERIFIED_CAP, _UNTESTED_CAP, _SUSPICIOUS_CAP, _BREAKING_CAP = 0.7, 0.6, 0.4, 0.3, 0.2
 _SMALL_DIFF, _HUGE_DIFF = 100, 1000
 
@@ -51,6 +44,9 @@ class Facts:
     unparsable: Sequence[str] | None = ()
     """Changed Python files with a syntax error; None where there was no Python to ask."""
     timeout_s: float = 0.0
+    dimension: str = ""
+    """The kind of task, which says what counts; empty: not known."""
+    task_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,14 +66,14 @@ class _Reading:
 
 def rejected(reasons: Sequence[str]) -> VerificationResult:
     """Return the result of a patch that may not, or cannot, be applied."""
-    signal = Signal("applies", 0.0, WEIGHTS["applies"], " ".join(reasons))
+    signal = Signal("applies", 0.0, BASE["applies"], " ".join(reasons))
     summary = _summary("rejected", detail=reasons[0])
     return VerificationResult("rejected", 0.0, [signal], summary, None, None)
 
 
 def empty() -> VerificationResult:
     """Return the result of a patch without a change."""
-    signal = Signal("applies", 0.0, WEIGHTS["applies"], "The patch is empty.")
+    signal = Signal("applies", 0.0, BASE["applies"], "The patch is empty.")
     return VerificationResult("empty", 0.0, [signal], _summary("empty"), None, None)
 
 
@@ -211,6 +207,10 @@ def _signals(facts: Facts, reading: _Reading) -> list[Signal]:
             f"{len(reading.unfixed_examples)} fail with and without it.",
         ),
         "diff_size": (size, f"{facts.patch.added_lines} lines added, {facts.patch.removed_lines} removed."),
+        "diff_place": (
+            diff_place.place(facts.task_text, [change.path for change in facts.patch.source_files]),
+            "Of the files that the task's text names: 1 is that the patch changes one of them.",
+        ),
         "tests_not_weakened": (
             0.0 if reading.weakened else 0.5 if facts.patch.weakens_tests else 1.0,
             " ".join(reading.weakened or facts.patch.weakens_tests) or "No test is deleted, skipped or weakened.",
@@ -220,11 +220,9 @@ def _signals(facts: Facts, reading: _Reading) -> list[Signal]:
             f"{len(facts.unparsable or ())} changed Python file(s) cannot be parsed.",
         ),
     }
-    return [Signal(name, *_placed(name, values[name])) for name in WEIGHTS]
-
-
-def _placed(name: str, value: tuple[float | None, str]) -> tuple[float | None, float, str]:
-    return value[0], WEIGHTS[name], value[1]
+    return [
+        Signal(name, values[name][0], weight, values[name][1]) for name, weight in weights_for(facts.dimension).items()
+    ]
 
 
 def _reproduction(reading: _Reading, facts: Facts) -> str:

@@ -70,6 +70,8 @@ class VerifyRequest:
     """None: the repository has no tests."""
     task_text: str = ""
     """The issue's text, whose examples are run as evidence."""
+    dimension: str = ""
+    """The kind of task, a word of the router's: it says how much each signal counts."""
     before: TestReport | None = None
     """The tests' results at `base_sha` in the same image, where they are known already."""
     limits: Limits = field(default_factory=Limits)
@@ -173,6 +175,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         examples_before=runs.examples(request.base_sha),
         examples_after=runs.examples(tree),
         timeout_s=request.test_timeout_s,
+        dimension=request.dimension,
+        task_text=request.task_text,
     )
     command = request.test_command
     if command is None:

@@ -49,9 +49,14 @@ if [ "$kind" = dev ]; then
     command -v bwrap >/dev/null 2>&1 || missing="$missing bubblewrap"
     command -v iptables >/dev/null 2>&1 || missing="$missing iptables"
     command -v npm >/dev/null 2>&1 || missing="$missing nodejs npm"
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 fi
 # shellcheck disable=SC2086  # a list of package names
 [ -z "$missing" ] || apt_install $missing
+
+# Unlike pip, uv leaves packages uncompiled where it is not told otherwise. Then each process compiles LiteLLM's thousands
+# of modules where Python may not keep the result.
+export UV_COMPILE_BYTECODE=1
 
 lock="requirements/core.txt"
 [ "$kind" = dev ] && lock="requirements/dev.txt"
@@ -60,9 +65,7 @@ wanted="$(cat requirements/*.txt pyproject.toml scripts/setup.sh | sha256sum | c
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     say "installing the Python packages of $lock into .venv"
     [ -x .venv/bin/python ] || "$python" -m venv .venv
-    # uv installs the same locked files in a fraction of pip's time. Unlike pip it leaves them uncompiled where it is not
-    # told otherwise, and then each process compiles LiteLLM's thousands of modules where Python may not keep the result.
-    export UV_COMPILE_BYTECODE=1
+    # uv installs the same locked files in a fraction of pip's time.
     .venv/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.8'
     .venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r "$lock"
     .venv/bin/uv pip install -q --python .venv/bin/python --no-deps -e .

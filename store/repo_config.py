@@ -117,6 +117,9 @@ class RepositoryConfig(_Strict):
     """Whether another model tries where the first one failed."""
     draft: bool = False
     """Open PRs as drafts."""
+    push_fixes: bool = False
+    """Push a verified fix of a PR or of a failed run to its own branch, where that is the repository's and has not
+    moved, instead of opening a PR to it. The default branch is never pushed to."""
     reviewers: list[Name] = []
     """Logins, or `team:SLUG`, that are asked to review acrouter's PRs."""
     blocked_paths: list[Name] = []

@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
     dashboard_session_hours: float = Field(12.0, gt=0)
     dashboard_secret: SecretStr | None = None
-    """Signs the dashboard's cookies. Unset: a random one is kept in `data_dir`; several web processes need one value."""
+    """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
     dashboard_secret_file: Path | None = None
     digest_issue: str = ""
     """`OWNER/NAME#NUMBER`: a digest of each week is written there as a comment. Empty: none."""
@@ -135,6 +135,9 @@ class Settings(BaseSettings):
     """A worker that has not renewed its lease for this long has lost its task."""
     reconcile_every_s: float = Field(15, gt=0)
 
+    scrub_high_entropy: bool = False
+    """Take long random-looking words (40 characters and more) out of every text that leaves, besides known formats. It
+    takes some hashes too; commits' SHAs stay."""
     log_json: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

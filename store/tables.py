@@ -150,6 +150,8 @@ class Task(SQLModel, table=True):
     """What people see on the target is older than the task's state."""
     report_not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """A process writes to the target until then, or GitHub asked to wait."""
+    report_tries: int = 0
+    """How often GitHub refused a part of the newest words; after a few they are given up."""
     published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
     head_sha: str = Field(default="", max_length=64)
@@ -284,6 +286,14 @@ class MemoryEntry(SQLModel, table=True):
     cost_usd: float
     final: bool = False
     """True once an outcome has replaced the verifier's score."""
+    verifier_score: float | None = None
+    """What the verifier had said; kept beside the outcome, so that it can be held against it."""
+    views: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """What each voter had believed of this model on this task."""
+    namings: dict[str, float] = Field(default_factory=dict, sa_type=Json)
+    """Of voters without beliefs: the share that each had given this model, over an even split."""
+    traits: list[float] = Field(default_factory=list, sa_type=Json)
+    """What was counted in the text (`routing.contexts`)."""
     revision: int = Field(default=0, sa_type=BigInteger)
     """Raised by every write; processes catch up by it."""
     created_at: datetime = _now()

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a database of each kind, and Redis."""
+"""Fixtures for all tests: a database of each kind, and Redis; and in which order the tests are told."""
 
 import uuid
 from collections.abc import Iterator
@@ -9,6 +9,26 @@ import pytest
 from store import migrations
 from store.database import Database
 from tests.support.services import create_postgres_database, postgres_server, redis_server
+
+LONGEST_FIRST = (
+    "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_endings.py",
+    "tests/acceptance",
+    "tests/integration/routing/test_policy_vllm.py",
+    "tests/integration/bugs/test_demo_command.py",
+    "tests/integration/bugs/test_verdicts.py",
+)
+"""What takes minutes begins at once, so that the processes that share the tests end together."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest first."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(config.rootpath).as_posix()
+        return next((i for i, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

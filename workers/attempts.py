@@ -24,6 +24,7 @@ from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
 from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision, Verification
+from store.tracing import span
 from store.types import utc_now
 from workers.context import Work
 from workers.earlier import earlier_attempts
@@ -68,7 +69,8 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
     attempt = begin(run, decision)
     try_report(run.runtime, run.task_id)
     try:
-        agent_run = _work(run, work, attempt, earlier_attempts(made))
+        with span("attempt", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
+            agent_run = _work(run, work, attempt, earlier_attempts(made))
     except AcrouterError as error:
         finish(run, attempt, _unworkable(error, "SandboxError"))
         raise
@@ -94,22 +96,21 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         model=attempt.model,
     )
     settings = run.runtime.settings
-    result = verify(
-        VerifyRequest(
-            base_sha=work.source.base_sha,
-            patch=attempt.patch,
-            image=work.sandbox.image,
-            test_command=work.test_command,
-            task_text=work.source.text,
-            rules=work.rules,
-            limits=work.sandbox.limits,
-            labels=work.sandbox.labels,
-            test_timeout_s=settings.test_timeout_s,
-            before=before,
-        ),
-        work.sandboxes,
-        work.source.mirror,
+    request = VerifyRequest(
+        base_sha=work.source.base_sha,
+        patch=attempt.patch,
+        image=work.sandbox.image,
+        test_command=work.test_command,
+        task_text=work.source.text,
+        dimension=work.routing_task.dimension.value,
+        rules=work.rules,
+        limits=work.sandbox.limits,
+        labels=work.sandbox.labels,
+        test_timeout_s=settings.test_timeout_s,
+        before=before,
     )
+    with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
+        result = verify(request, work.sandboxes, work.source.mirror)
     _judge(run, attempt, result)
     return Attempted(attempt, result)
 

@@ -71,6 +71,9 @@ def _newest(database: Database, forge: Forge, repository: RepositoryRef) -> _Fil
     """Read a repository's own file and keep it if it is valid; one with a mistake gives the last valid one."""
     asked_at = utc_now()
     text = forge.file_text(repository, CONFIG_FILE, "")
+    if text is None and _is_kept(database, repository.id):
+        # Rules that hold must not end by one wrong answer.
+        text = forge.file_text(repository, CONFIG_FILE, "")
     if text is None:
         _keep(database, repository.id, None, asked_at)
         return _File(None)
@@ -84,6 +87,11 @@ def _newest(database: Database, forge: Forge, repository: RepositoryRef) -> _Fil
         return _File(last, error.mistakes)
     _keep(database, repository.id, text, asked_at)
     return _File(config)
+
+
+def _is_kept(database: Database, repository_id: int) -> bool:
+    with database.session() as session:
+        return session.get(ConfigurationFile, repository_id) is not None
 
 
 def _keep(database: Database, repository_id: int, text: str | None, asked_at: datetime) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
+from sandbox.types import GitRemote
 from store.repo_config import CONFIG_FILE, RepositoryConfig
 from store.repo_yaml import RepositoryConfigurationError
 from store.scrub import scrub
@@ -15,14 +16,16 @@ from workers import outcomes
 from workers.attempts import Attempted
 from workers.configuration import in_force
 from workers.context import Work
-from workers.errors import PipelineError
+from workers.errors import ForgeError
 from workers.history import record
-from workers.ports import CiFailure, Forge, IssueInfo, PullRequestInfo, RepositoryRef
+from workers.ports import Forge, PullRequestInfo, RepositoryRef
 from workers.run import Run
-from workers.targets import Refusal, Source, TargetClosed
+from workers.target_words import open_issue, open_pull_request, read_words
+from workers.targets import Refusal, Source, TargetClosed, TargetMoved
 from workers.views import task_view
 
 BRANCH_PREFIX = "acrouter/"
+_TEAM = "team:"
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,25 @@ class ForgeTarget:
     def fetch(self, run: Run) -> Source:
         task = run.task()
         config = self._config(run)
-        title, text, base_ref, base_sha, link = self._words(task)
+        words = read_words(self.forge, self.repository, task)
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
-        if not mirror.has(base_sha):
-            mirror.fetch(
-                self.forge.git_remote(self.repository, write=False),
-                refs_to_fetch(base_ref, base_sha),
-                timeout_s=run.runtime.settings.setup_timeout_s,
-            )
+        if not mirror.has(words.base_sha):
+            self._fetch(run, mirror, words.refs)
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
-        title, text = scrub(title.replace("\x00", "")), scrub(text.replace("\x00", ""))
-        run.update(title=title, text=text, base_ref=base_ref, base_sha=base_sha, budget_usd=budget)
-        return Source(self.repository.full_name, title, text, base_ref, base_sha, mirror, link, config)
+        title, text = scrub(words.title.replace("\x00", "")), scrub(words.text.replace("\x00", ""))
+        run.update(title=title, text=text, base_ref=words.base_ref, base_sha=words.base_sha, budget_usd=budget)
+        return Source(
+            self.repository.full_name,
+            title,
+            text,
+            words.base_ref,
+            words.base_sha,
+            mirror,
+            words.link,
+            config,
+            is_fork=words.is_fork,
+        )
 
     def adopt(self, run: Run) -> bool:
         task = run.task()
@@ -60,17 +69,30 @@ class ForgeTarget:
         return True
 
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
-        """Push the patch to a branch of its own and open a PR. Each step looks before it writes."""
+        """Hand the patch in as a PR from a branch of its own, or as the repository's configuration says.
+
+        Each step looks before it writes.
+        """
         task = run.task()
-        self._require_open(task)
         assert best.result is not None
         assert best.attempt.id is not None
-        branch = task.branch or branch_name(task)
+        stands = self._stands(run, task, work.source)
+        if work.source.is_fork:
+            run.update(published_attempt_id=best.attempt.id)
+            run.advance(TaskState.PUBLISHED, "The patch is offered below: acrouter pushes nothing to or from a fork.")
+            return
+        if stands and best.verified and self._may_push_to_branch(task, work.source):
+            if self._push_to_branch(run, work, best):
+                return
+            task = run.update(branch="")  # somebody was quicker: a PR to the branch instead
+        commit = self._commit(run, work, best)
+        remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
+        branch = _free_branch(work.source.mirror, remote, commit, task.branch or branch_name(task))
         run.update(branch=branch, published_attempt_id=best.attempt.id)
         run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
-        commit = self._commit(run, work, best)
         run.check()
-        self._push(work.source.mirror, commit, branch)
+        if work.source.mirror.remote_head(remote, branch) != commit:
+            work.source.mirror.push(remote, commit, branch, expected=None)
         run.update(head_sha=commit)
         run.check()
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
@@ -83,6 +105,7 @@ class ForgeTarget:
             draft=work.source.config.draft or not best.verified,
         )
         self._record(run, pull)
+        self._ask_for_reviews(run, work.source.config, pull)
 
     def _record(self, run: Run, pull: PullRequestInfo) -> None:
         with run.lease.transaction() as (session, task):
@@ -99,15 +122,66 @@ class ForgeTarget:
         if pull.state == "closed":  # its webhook may have come before the PR's number was known
             outcomes.record_end(run.runtime.database, run.task_id, pull)
 
-    def _require_open(self, task: Task) -> None:
-        """The target may have been closed while the models worked, without our being told."""
-        match task.kind:
-            case TaskKind.ISSUE:
-                self._open_issue(task)
-            case TaskKind.PULL_REQUEST:
-                self._open_pull_request(task)
-            case _:
-                pass
+    def _fetch(self, run: Run, mirror: Mirror, refs: Sequence[str]) -> None:
+        remote = self.forge.git_remote(self.repository, write=False)
+        mirror.fetch(remote, refs, timeout_s=run.runtime.settings.setup_timeout_s)
+
+    def _stands(self, run: Run, task: Task, source: Source) -> bool:
+        """Whether the branch under repair is where it was pinned; what was added to it meanwhile is told.
+
+        Raises:
+            TargetClosed: the target was closed or its branch deleted, without our being told.
+            TargetMoved: the commit that the work is about is gone from it.
+        """
+        head = current_head(self.forge, self.repository, task)
+        if head is None or head == source.base_sha:
+            return True
+        refs = [f"refs/pull/{task.target_number}/head"] if source.is_fork else [f"refs/heads/{source.base_ref}"]
+        self._fetch(run, source.mirror, [*refs, head])
+        if not source.mirror.is_ancestor(source.base_sha, head):
+            raise TargetMoved(
+                "The branch was rewritten while the model worked (a force-push): the patch belongs to commits that are "
+                "gone from it. `/route retry` works on the branch as it is now."
+            )
+        run.note("Commits were added to the branch while the model worked. The patch was tested without them.")
+        return False
+
+    def _may_push_to_branch(self, task: Task, source: Source) -> bool:
+        if not source.config.push_fixes or task.kind is TaskKind.ISSUE:
+            return False
+        return source.base_ref != self.forge.default_branch(self.repository).name
+
+    def _push_to_branch(self, run: Run, work: Work, best: Attempted) -> bool:
+        """Add the patch to the branch under repair. Returns whether nobody else was quicker; nothing is overwritten."""
+        branch = work.source.base_ref
+        run.update(branch=branch, published_attempt_id=best.attempt.id)
+        run.advance(TaskState.PUBLISHING, f"Pushing to {branch}.", branch=branch)
+        commit = self._commit(run, work, best)
+        run.check()
+        remote = self.forge.git_remote(self.repository, write=True)
+        try:
+            work.source.mirror.push(remote, commit, branch, expected=work.source.base_sha)
+        except PushError as error:
+            run.note(f"{error} A PR to the branch is opened instead.")
+            return False
+        run.update(head_sha=commit)
+        pull = self.forge.find_pull_request(self.repository, branch)
+        if pull is not None:
+            self._record(run, pull)
+        else:
+            run.advance(TaskState.PUBLISHED, f"The fix is on {branch}.", branch=branch)
+        return True
+
+    def _ask_for_reviews(self, run: Run, config: RepositoryConfig, pull: PullRequestInfo) -> None:
+        """A reviewer who may not review here is no reason to fail: the PR is open."""
+        people = [name for name in config.reviewers if not name.startswith(_TEAM)]
+        teams = [name.removeprefix(_TEAM) for name in config.reviewers if name.startswith(_TEAM)]
+        if not (people or teams) or pull.state == "closed":
+            return
+        try:
+            self.forge.request_reviews(self.repository, pull.number, people, teams)
+        except ForgeError as error:
+            run.note(f"The reviewers of {CONFIG_FILE} could not be asked: {error}")
 
     def _commit(self, run: Run, work: Work, best: Attempted) -> str:
         """The same attempt gives the same commit, whoever makes it."""
@@ -116,15 +190,6 @@ class ForgeTarget:
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
         message = render("pulls/commit.txt.j2", view=view)
         return work.source.mirror.commit(tree, work.source.base_sha, message, self.forge.author(), when)
-
-    def _push(self, mirror: Mirror, commit: str, branch: str) -> None:
-        remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
-        there = mirror.remote_head(remote, branch)
-        if there == commit:
-            return
-        if there is not None:
-            raise PushError(f"The branch {branch} is there already, with commits that are not acrouter's.")
-        mirror.push(remote, commit, branch, expected=None)
 
     def _config(self, run: Run) -> RepositoryConfig:
         try:
@@ -136,70 +201,40 @@ class ForgeTarget:
             run.note(f"{CONFIG_FILE} has a mistake; the last valid one stays in force.\n{told}")
         return rules.config
 
-    def _words(self, task: Task) -> tuple[str, str, str, str, str]:
-        match task.kind:
-            case TaskKind.ISSUE:
-                return self._issue(task)
-            case TaskKind.PULL_REQUEST:
-                return self._pull_request(task)
-            case TaskKind.CI_FAILURE:
-                return self._ci(task)
-            case TaskKind.LOCAL:
-                raise PipelineError("A local task has no target on a forge.")
 
-    def _open_issue(self, task: Task) -> IssueInfo:
-        assert task.target_number is not None
-        issue = self.forge.issue(self.repository, task.target_number)
-        if issue.state == "closed":
-            raise TargetClosed(f"Issue {issue.number} was closed.")
-        return issue
+def current_head(forge: Forge, repository: RepositoryRef, task: Task) -> str | None:
+    """Return where the branch under repair is now; None for an issue, which has none.
 
-    def _open_pull_request(self, task: Task) -> PullRequestInfo:
-        assert task.target_number is not None
-        pull = self.forge.pull_request(self.repository, task.target_number)
-        if pull.state == "closed":
-            raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
-        return pull
-
-    def _issue(self, task: Task) -> tuple[str, str, str, str, str]:
-        issue = self._open_issue(task)
-        branch = self.forge.default_branch(self.repository)
-        # A pinned commit stays: the second run of a task works on what the first one saw.
-        sha = task.base_sha or branch.sha
-        title, text = words_asked_for(task, issue)
-        return title, text, branch.name, sha, f"{self.repository.full_name}#{issue.number}"
-
-    def _pull_request(self, task: Task) -> tuple[str, str, str, str, str]:
-        pull = self._open_pull_request(task)
-        if pull.is_fork_of(self.repository.full_name):
-            raise Refusal(
-                "This PR comes from a fork. acrouter works on branches of the repository itself, because it may not "
-                "push to a fork."
-            )
-        discussion = self.forge.pull_request_discussion(self.repository, pull.number)
-        text = render("prompts/pull_request.md.j2", pull=pull, discussion=discussion)
-        sha = task.base_sha or pull.head_sha
-        return pull.title, text, pull.head_ref, sha, f"{self.repository.full_name}#{pull.number}"
-
-    def _ci(self, task: Task) -> tuple[str, str, str, str, str]:
-        assert task.ci_run_id is not None
-        failure: CiFailure = self.forge.ci_failure(self.repository, task.ci_run_id)
-        text = render("prompts/ci_failure.md.j2", failure=failure)
-        title = f"CI workflow {failure.name} fails on {failure.head_branch}"
-        return title, text, failure.head_branch, task.base_sha or failure.head_sha, failure.url
-
-
-def refs_to_fetch(base_ref: str, base_sha: str) -> Sequence[str]:
-    """Return what brings `base_sha`: the branch, and the commit itself in case the branch has moved on without it."""
-    return [f"refs/heads/{base_ref}", base_sha]
-
-
-def words_asked_for(task: Task, issue: IssueInfo) -> tuple[str, str]:
-    """Return an issue's title and text as they stood when a person with permission asked for the work.
-
-    What its author, who may be anybody, writes into it afterwards nobody has approved.
+    Raises:
+        TargetClosed: the issue or PR was closed, or the branch deleted.
     """
-    return (task.title, task.text) if task.title else (issue.title, issue.body)
+    match task.kind:
+        case TaskKind.ISSUE:
+            assert task.target_number is not None
+            open_issue(forge, repository, task.target_number)
+            return None
+        case TaskKind.PULL_REQUEST:
+            assert task.target_number is not None
+            return open_pull_request(forge, repository, task.target_number).head_sha
+        case _:
+            if task.target_number is not None:
+                return open_pull_request(forge, repository, task.target_number).head_sha
+            head = forge.branch_head(repository, task.base_ref)
+            if head is None:
+                raise TargetClosed(f"The branch {task.base_ref} was deleted.")
+            return head.sha
+
+
+def _free_branch(mirror: Mirror, remote: GitRemote, commit: str, wanted: str) -> str:
+    """Return a name that is free, or holds this very commit already: somebody else's branch is left alone.
+
+    Raises:
+        PushError: the names that could be tried are all taken.
+    """
+    for name in (wanted, *(f"{wanted}-{number}" for number in range(2, 6))):
+        if mirror.remote_head(remote, name) in (None, commit):
+            return name
+    raise PushError(f"The branch {wanted} is there already, with commits that are not acrouter's.")
 
 
 def branch_name(task: Task) -> str:

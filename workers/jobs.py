@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+import structlog
+
 from workers.pipeline import work_on
 from workers.reconciler import reconcile
 from workers.runtime import Worker
 from workers.sweeps import sweep
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,11 @@ class WorkerJobs:
         work_on(self.worker.runtime, task_id)
 
     def reconcile(self) -> None:
-        """Bring back what was lost here, then what GitHub could not tell us."""
+        """Bring back what was lost here, do the chores, then look for what GitHub could not tell us."""
         reconcile(self.worker.runtime)
-        self.worker.sweep_deliveries(self.worker.runtime)
+        for chore in self.worker.chores:
+            try:
+                chore()
+            except Exception as error:  # noqa: BLE001  (one that fails, e.g. while GitHub is down, must not stop the rest)
+                _log.warning("chore_failed", chore=repr(chore), exc_info=error)
         sweep(self.worker.runtime)

@@ -11,6 +11,7 @@ from routing.errors import NoModelLeft
 from store.errors import AcrouterError
 from store.states import TaskState
 from store.tables import Attempt, Task
+from store.tracing import span
 from store.types import utc_now
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
@@ -22,7 +23,7 @@ from workers.interrupted import write_off
 from workers.reports import try_report
 from workers.run import HandBack, Run, StoppedByPerson
 from workers.runtime import Runtime
-from workers.targets import Refusal, Target, TargetClosed
+from workers.targets import Refusal, Target, TargetClosed, TargetMoved
 from workers.wiring import target_of
 
 _log = structlog.get_logger(__name__)
@@ -43,7 +44,11 @@ def work_on(runtime: Runtime, task_id: int) -> None:
     if lease is None:
         _tell_if_due(runtime, task_id)
         return
-    with structlog.contextvars.bound_contextvars(task_id=task_id), lease:
+    with (
+        structlog.contextvars.bound_contextvars(task_id=task_id),
+        lease,
+        span("task", _delivery_of(runtime, task_id), task_id=task_id),
+    ):
         run = Run(runtime, lease)
         try:
             _to_its_end(run)
@@ -131,7 +136,7 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason), free_of_charge=True)
-    except (TargetClosed, TargetGone) as reason:
+    except (TargetClosed, TargetMoved, TargetGone) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))
@@ -156,6 +161,11 @@ def _end(run: Run, state: TaskState, words: str) -> None:
     with run.lease.transaction() as (session, task):
         write_off(session, task)
         record(session, task, state, words)
+
+
+def _delivery_of(runtime: Runtime, task_id: int) -> str | None:
+    with runtime.database.reading() as session:
+        return session.exec(select(Task.delivery_guid).where(Task.id == task_id)).first()
 
 
 def _tell_if_due(runtime: Runtime, task_id: int) -> None:

@@ -126,6 +126,17 @@ class Forge(Protocol):
         """Return the failed workflow run of a check suite, or None where the suite is another service's."""
         ...
 
+    def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
+        """Have the failed jobs of a run's first attempt run once more.
+
+        Returns whether a second attempt is under way; False where there has been one, or where the App may not.
+        """
+        ...
+
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
+        """Return the names of the jobs that fail in the newest run of the same workflow on another branch."""
+        ...
+
     def default_branch(self, repository: RepositoryRef) -> BranchHead: ...
 
     def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None: ...
@@ -173,6 +184,12 @@ class Forge(Protocol):
     ) -> PullRequestInfo:
         """Open a PR, or return the one that is open from this branch. Falls back to an ordinary PR where drafts are
         refused."""
+        ...
+
+    def request_reviews(
+        self, repository: RepositoryRef, number: int, people: Sequence[str], teams: Sequence[str]
+    ) -> None:
+        """Ask for reviews of a PR; who is asked already is not asked twice."""
         ...
 
     def propose_file(

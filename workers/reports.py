@@ -22,6 +22,8 @@ _PAUSE = timedelta(seconds=10)
 _LONG_PAUSE = timedelta(minutes=5)
 """After an error of our own, which will most likely come again."""
 
+_MOST_TRIES = 3
+
 _LABELS: dict[TaskState, StateLabel] = {
     TaskState.PUBLISHED: "review",
     TaskState.MERGED: "merged",
@@ -64,8 +66,9 @@ def report(runtime: Runtime, task_id: int) -> None:
         written: Task | None = None
         while written is None or not _done(runtime, written):
             view = task_view(runtime.database, task_id, runtime.settings, runtime.pool)
-            _write(runtime, view)
+            refused = _write(runtime, view)
             written = view.task
+        _try_again_later(runtime, written, refused)
     except ForgeTemporary as error:
         _wait_until(runtime, task_id, error.retry_at or utc_now() + _PAUSE)
         raise
@@ -84,28 +87,30 @@ def try_report(runtime: Runtime, task_id: int) -> None:
         _log.exception("report.crashed", task_id=task_id)
 
 
-def _write(runtime: Runtime, view: TaskView) -> None:
-    """Write the comment, the check run and the labels, each as far as GitHub lets us."""
+def _write(runtime: Runtime, view: TaskView) -> list[str]:
+    """Write the comment, the check run and the labels, each as far as GitHub lets us; return what it refused."""
     task, forge = view.task, runtime.forge
+    refused: list[str] = []
     if forge is None or task.repository_id is None:
-        return
+        return refused
     repository = repository_ref(runtime, task.repository_id)
     number = task.target_number
     if number is not None:
-        with _unless_refused("comment", view):
+        with _unless_refused("comment", view, refused):
             body = render("comments/status.md.j2", view=view)
             comment = forge.upsert_status_comment(repository, number, view.marker, body, task.status_comment_id)
             _save(runtime, view, status_comment_id=comment)
-    with _unless_refused("check", view):
+    with _unless_refused("check", view, refused):
         _save(runtime, view, check_run_id=_report_check(forge, repository, view))
     if number is not None and task.kind is not TaskKind.CI_FAILURE:
-        with _unless_refused("labels", view):
+        with _unless_refused("labels", view, refused):
             state: StateLabel = "working" if task.state.is_open else _LABELS[task.state]
             forge.set_state_label(repository, number, state, view.trigger_label)
+    return refused
 
 
 @contextmanager
-def _unless_refused(part: str, view: TaskView) -> Iterator[None]:
+def _unless_refused(part: str, view: TaskView, refused: list[str]) -> Iterator[None]:
     """Let a refusal that waiting does not help against cost this part alone: a locked issue, a missing permission."""
     try:
         yield
@@ -113,6 +118,7 @@ def _unless_refused(part: str, view: TaskView) -> Iterator[None]:
         raise
     except ForgeError as error:
         _log.warning("report.refused", part=part, task_id=view.task.id, error=str(error))
+        refused.append(part)
 
 
 def _report_check(forge: Forge, repository: RepositoryRef, view: TaskView) -> int | None:
@@ -177,6 +183,24 @@ def _done(runtime: Runtime, written: Task) -> bool:
             .returning(col(Task.id))
         ).first()
     return settled is not None
+
+
+def _try_again_later(runtime: Runtime, written: Task, refused: list[str]) -> None:
+    """Words that GitHub refused are tried a few times more: it may have been a moment's trouble, or a lock."""
+    tries = written.report_tries + 1 if refused else 0
+    if not refused and not written.report_tries:
+        return
+    again = 0 < tries < _MOST_TRIES
+    with runtime.database.session() as session:
+        session.execute(
+            update(Task)
+            .where(col(Task.id) == written.id, col(Task.report_due).is_(False))
+            .values(
+                report_tries=tries if again else 0,
+                report_due=again,
+                report_not_before=utc_now() + _LONG_PAUSE if again else None,
+            )
+        )
 
 
 def _wait_until(runtime: Runtime, task_id: int, moment: datetime) -> None:

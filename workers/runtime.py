@@ -1,7 +1,7 @@
 """What one worker process works with, put together once at its start by the command line."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,5 +41,5 @@ class Worker:
 
     runtime: Runtime
     handle_delivery: DeliveryHandler
-    sweep_deliveries: Callable[[Runtime], int] = lambda _runtime: 0
-    """Brings in webhooks that did not arrive, where that is due; returns how many."""
+    chores: Sequence[Callable[[], object]] = ()
+    """What is done beside the reconciler's round, each quick when there is nothing to do."""

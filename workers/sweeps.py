@@ -34,8 +34,8 @@ class Turn:
 
 def take_turn(database: Database, name: str, every_s: float) -> Turn | None:
     """Return the turn if it is due, so that no other process has it before `every_s` seconds have passed."""
-    now = utc_now()
     _make_known(database, name)
+    now = utc_now()
     with database.session() as session:
         taken = session.execute(
             update(Sweep)

@@ -17,6 +17,10 @@ class TargetClosed(PipelineError):  # noqa: N818
     """The issue or PR was closed: there is nothing to do any more."""
 
 
+class TargetMoved(PipelineError):  # noqa: N818
+    """The commit that the work is about is gone from its branch; the message says what to do."""
+
+
 class Refusal(PipelineError):  # noqa: N818
     """A rule forbids the work; the message says which and what to do."""
 
@@ -34,6 +38,8 @@ class Source:
     mirror: Mirror
     link: str = ""
     config: RepositoryConfig = field(default_factory=RepositoryConfig)
+    is_fork: bool = False
+    """The commit is a fork's: the patch is offered in words, and nothing is pushed."""
 
 
 class Target(Protocol):

@@ -7,7 +7,7 @@ from alembic import op
 import store.types
 
 revision = "0004"
-down_revision = "0002"
+down_revision = "0003"
 branch_labels = None
 depends_on = None
 
@@ -30,6 +30,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("task", schema=None) as batch_op:
         batch_op.add_column(sa.Column("trigger_key", sqlmodel.sql.sqltypes.AutoString(length=200), nullable=True))
+        batch_op.add_column(sa.Column("report_tries", sa.Integer(), nullable=False, server_default="0"))
         batch_op.create_unique_constraint("uq_task_trigger_key", ["trigger_key"])
     with op.batch_alter_table("repository", schema=None) as batch_op:
         batch_op.add_column(sa.Column("onboarding_at", store.types.UtcDateTime(timezone=True), nullable=True))
@@ -40,6 +41,7 @@ def downgrade() -> None:
         batch_op.drop_column("onboarding_at")
     with op.batch_alter_table("task", schema=None) as batch_op:
         batch_op.drop_constraint("uq_task_trigger_key", type_="unique")
+        batch_op.drop_column("report_tries")
         batch_op.drop_column("trigger_key")
     op.drop_table("sweep")
     op.drop_table("configurationfile")

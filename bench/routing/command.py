@@ -28,13 +28,33 @@ class Size:
     permutations: int
     ablations: int
     synthetic: int
+    recipes: tuple[str, ...]
+    delays: tuple[int, ...]
     id_permutations: int
     id_tasks: int | None
     peers: bool
 
 
-FULL = Size(permutations=100, ablations=30, synthetic=30, id_permutations=2, id_tasks=None, peers=True)
-SHORT = Size(permutations=12, ablations=0, synthetic=8, id_permutations=0, id_tasks=600, peers=False)
+FULL = Size(
+    permutations=100,
+    ablations=20,
+    synthetic=10,
+    recipes=tuple(RECIPES),
+    delays=DELAYS,
+    id_permutations=2,
+    id_tasks=None,
+    peers=True,
+)
+SHORT = Size(
+    permutations=3,
+    ablations=0,
+    synthetic=3,
+    recipes=("mixed", "dear"),
+    delays=(0,),
+    id_permutations=0,
+    id_tasks=300,
+    peers=False,
+)
 
 
 def run(
@@ -92,7 +112,11 @@ def _streams(
         if not (tasks and results and models):
             raise StreamError("A stream of your own needs all of --tasks, --results and --models.")
         return [read_stream("own", tasks=tasks, results=results, models=models)]
-    streams = [synthetic_stream(f"synthetic_{name}", recipe, SYNTHETIC_SEED) for name, recipe in RECIPES.items()]
+    streams = [
+        synthetic_stream(f"synthetic_{name}", recipe, SYNTHETIC_SEED)
+        for name, recipe in RECIPES.items()
+        if name in size.recipes
+    ]
     if data is None:
         return streams
     ood = read_stream(
@@ -120,7 +144,7 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
                 continue
             permutations = _permutations(stream, player, size)
             for track in tracks:
-                for delay in (0,) if (small and not published) or player.startswith("ablation.") else DELAYS:
+                for delay in (0,) if (small and not published) or player.startswith("ablation.") else size.delays:
                     kept = 0 if delay and published else permutations
                     if any(player.startswith(name) for name in ORDER_FREE) and delay:
                         continue

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from bench.routing.stream import Stream
 from bench.routing.tracks import Track, Tried
 from routing import Evidence, Router, RoutingDecision, RoutingTask
+from routing.contexts import traits
 from routing.dimension import detect_language
-from routing.voters import DEFAULT_WEIGHTS
+from routing.reward import RewardWeights
+from routing.types import Memory, Pool, Vote, Voter
+from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -24,6 +27,7 @@ def routing_tasks(stream: Stream, encoded: NDArray[np.float32]) -> list[RoutingT
             text=task.text,
             dimension=task.dimension,
             language=detect_language(task.text),
+            traits=traits(task.text),
             embedding=vector if vector.any() else None,
         )
         for number, (task, vector) in enumerate(zip(stream.tasks, encoded, strict=True))
@@ -43,8 +47,13 @@ class Acrouter:
         voter_weights: Mapping[str, float] | None = None,
         explore: bool = True,
     ) -> None:
+        published = {f"published_{name}": chosen for name, chosen in stream.votes.items()}
         self.router = Router(
-            stream.pool, voter_weights=voter_weights or DEFAULT_WEIGHTS, max_attempts=track.attempts, seed=seed
+            stream.pool,
+            voter_weights={**(voter_weights or DEFAULT_WEIGHTS), **dict.fromkeys(published, 1.0)},
+            factories={**FACTORIES, **{name: _factory(name, chosen) for name, chosen in published.items()}},
+            max_attempts=track.attempts,
+            seed=seed,
         )
         self._stream = stream
         self._tasks = tasks
@@ -77,6 +86,7 @@ class Acrouter:
                 final=False,
                 at=_START + timedelta(minutes=self._minutes),
                 language=routed.language,
+                traits=routed.traits,
                 embedding=routed.embedding,
                 encoder=self.router.encoder.name,
             )
@@ -88,3 +98,28 @@ class Acrouter:
 
     def _denied(self, task: int) -> list[str]:
         return [name for name, may in zip(self._stream.models, self._stream.allowed[task], strict=True) if not may]
+
+
+class PublishedVoter:
+    """A published voter behind the router's own Protocol: it names the model that it chose on each task."""
+
+    def __init__(self, name: str, chosen: NDArray[np.int64]) -> None:
+        self.name = name
+        self._chosen = chosen
+
+    def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
+        model = list(pool.names)[int(self._chosen[int(task.key.rpartition(":")[2])])]
+        return Vote(self.name, {model: 1.0}, reason=f"It names {model}.")
+
+    def learn(self, evidence: Evidence) -> None:
+        """Learn nothing: it was trained beforehand."""
+
+    def forget(self, key: str) -> None:
+        """Forget nothing."""
+
+
+def _factory(name: str, chosen: NDArray[np.int64]) -> Factory:
+    def make(weights: RewardWeights) -> Voter:  # noqa: ARG001
+        return PublishedVoter(name, chosen)
+
+    return make

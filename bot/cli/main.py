@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 from rich.console import Console
 
-from bot.cli import bench, doctor, serve, solve, train
+from bot.cli import bench, calibration, doctor, github_app, look, route, serve, solve, token, train
 from store.errors import AcrouterError
 
 app = typer.Typer(
@@ -23,7 +23,14 @@ app.command()(serve.migrate)
 app.command()(solve.solve)
 app.command()(doctor.doctor)
 app.command()(bench.bench)
+app.command()(route.route)
+app.command()(route.replay)
+app.command()(calibration.calibration)
 app.add_typer(train.app, name="train")
+for look_at in (look.stats, look.tasks, look.task, look.models, look.tail, look.dashboard):
+    app.command()(look_at)
+app.add_typer(token.app, name="token")
+app.add_typer(github_app.app, name="github-app")
 
 
 @app.command()

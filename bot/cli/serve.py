@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import structlog
 import typer
@@ -12,6 +13,11 @@ import typer
 from store.errors import ConfigurationError
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
+from store.tracing import configure_tracing
+
+if TYPE_CHECKING:
+    from store.database import Database
+    from workers.ports import Queue
 
 _log = structlog.get_logger(__name__)
 
@@ -41,6 +47,7 @@ def worker(
 
     settings = _with_broker()
     configure_logging(settings)
+    configure_tracing(settings, "worker")
     forge = require_github(settings)
     database = open_database(settings)
     app = make_celery(settings.redis_url, settings.reconcile_every_s)
@@ -139,12 +146,16 @@ def _up_web(settings: Settings, host: str, port: int) -> None:
     _serve(settings, database, CeleryQueue(app), host, port)
 
 
-def _serve(settings: Settings, database: object, queue: object, host: str, port: int) -> None:
+def _serve(settings: Settings, database: "Database", queue: "Queue", host: str, port: int) -> None:
     import uvicorn
 
+    from bot.cli.look import link
+    from bot.dashboard.sign_in import is_loopback
+    from bot.dashboard.tokens import make_link_word
     from bot.web import create_app
 
-    app = create_app(settings, database, queue)  # type: ignore[arg-type]
+    configure_tracing(settings, "web")
+    app = create_app(settings, database, queue)
     server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_config=None, timeout_graceful_shutdown=10))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -153,4 +164,7 @@ def _serve(settings: Settings, database: object, queue: object, host: str, port:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
     _log.info("listening", url=f"http://{host}:{port}")
+    if settings.embedded and is_loopback(host):
+        # For people, not for the log's collector: whoever reads it could sign in.
+        typer.echo(f"Dashboard, once: {link(settings, host, port, make_link_word(database))}", err=True)
     server.run()

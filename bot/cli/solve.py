@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from sqlmodel import col, select
 
 from store.errors import ConfigurationError
 from store.logs import configure_logging
@@ -33,13 +32,7 @@ def solve(
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the decision and stop: no model is called."),
 ) -> None:
     """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
-    from bot.assembly import make_runtime, open_database
     from sandbox.checkout import check_local
-    from workers import intake
-    from workers.pipeline import work_on
-    from workers.queues import LocalQueue
-    from workers.reconciler import revive_lost_tasks
-    from workers.views import task_view
 
     console = Console(stderr=True)
     settings = load_settings(log_level="error")
@@ -48,6 +41,15 @@ def solve(
     if not math.isfinite(budget):
         raise ConfigurationError("--budget: must be an amount of US dollars.")
     check_local(repo, branch)
+
+    # Seconds of import: wrong input is told without them.
+    from bot.assembly import make_runtime, open_database
+    from workers import intake
+    from workers.pipeline import work_on
+    from workers.queues import LocalQueue
+    from workers.reconciler import revive_lost_tasks
+    from workers.views import task_view
+
     database = open_database(settings)
     queue = LocalQueue(1)  # never started: this process works by itself
     runtime = make_runtime(settings, database, queue, forge=None)
@@ -177,6 +179,8 @@ def decision_table(decision: object) -> Table:
 @contextmanager
 def _history_shown(console: Console, database: object, task_id: int) -> Iterator[None]:
     """Print each row of the task's history as it appears."""
+    from sqlmodel import col, select
+
     from store.database import Database
     from store.tables import History
 

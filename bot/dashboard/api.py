@@ -18,7 +18,7 @@ from bot.dashboard.periods import DEFAULT_DAYS, of_days
 from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import list_tasks, parse_filter
 
-_STATUS = {
+_STATUS: dict[type[Exception], HTTPStatus] = {
     NotSignedInError: HTTPStatus.UNAUTHORIZED,
     ForbiddenError: HTTPStatus.FORBIDDEN,
     NotFoundError: HTTPStatus.NOT_FOUND,
@@ -69,8 +69,14 @@ def make_api(board: Board) -> FastAPI:
         """Tasks, the newest first, in pages."""
         facts = board.facts_for(reader_of(board, request))
         values = {
-            **{"repository": repository, "model": model, "dimension": dimension, "state": state},
-            **{"person": person, "since": since, "until": until, "text": text},
+            "repository": repository,
+            "model": model,
+            "dimension": dimension,
+            "state": state,
+            "person": person,
+            "since": since,
+            "until": until,
+            "text": text,
         }
         if not 1 <= limit <= _LARGEST_PAGE:
             raise BadRequestError(f"limit: {limit} cannot be. Choose from 1 to {_LARGEST_PAGE}.")

@@ -27,9 +27,7 @@ class ShareOut(BaseModel):
 
     @classmethod
     def of(cls, share: Share) -> Self:
-        return cls(
-            successes=share.successes, cases=share.cases, value=share.value, low=share.low, high=share.high
-        )
+        return cls(successes=share.successes, cases=share.cases, value=share.value, low=share.low, high=share.high)
 
 
 class IntervalOut(BaseModel):
@@ -316,7 +314,9 @@ class BudgetsOut(BaseModel):
     @classmethod
     def made(cls, caps: list[CapView], forecast: Forecast) -> Self:
         return cls(
-            caps=[CapOut.of(cap) for cap in caps], month_forecast_usd=forecast.month_usd, mean_day_usd=forecast.a_day_usd
+            caps=[CapOut.of(cap) for cap in caps],
+            month_forecast_usd=forecast.month_usd,
+            mean_day_usd=forecast.a_day_usd,
         )
 
 

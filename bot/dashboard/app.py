@@ -38,6 +38,7 @@ def add_dashboard(app: FastAPI, settings: Settings, database: Database, queue: Q
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(SecurityHeaders, https=settings.public_url.startswith("https://"))
     _handle_problems(app, board)
+    app.state.board = board
     board.facts.warm()
     return board
 
@@ -55,9 +56,7 @@ def _handle_problems(app: FastAPI, board: Board) -> None:
 
     for kind, (status, title) in _PROBLEMS.items():
 
-        def show(
-            request: Request, error: Exception, status: HTTPStatus = status, title: str = title
-        ) -> Response:
+        def show(request: Request, error: Exception, status: HTTPStatus = status, title: str = title) -> Response:
             if "text/html" not in request.headers.get("accept", ""):
                 return JSONResponse({"detail": str(error)}, status)
             return page(board, request, "error.html", None, title, status, words=str(error))

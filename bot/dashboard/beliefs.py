@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sqlmodel import Session, col, func, select
+from sqlalchemy import select
+from sqlmodel import Session, col, func
 
 from routing.evidence import PROVISIONAL_WEIGHT
 from store.tables import MemoryEntry
@@ -27,14 +28,14 @@ class Belief:
 
 def beliefs(session: Session) -> dict[str, dict[str, Belief]]:
     """Return beliefs by dimension and model. One query, answered from an index."""
-    rows = session.exec(
+    rows = session.execute(
         select(
-            MemoryEntry.model,
-            MemoryEntry.dimension,
-            MemoryEntry.final,
+            col(MemoryEntry.model),
+            col(MemoryEntry.dimension),
+            col(MemoryEntry.final),
             func.count(),
-            func.sum(MemoryEntry.score),
-            func.sum(MemoryEntry.cost_usd),
+            func.sum(col(MemoryEntry.score)),
+            func.sum(col(MemoryEntry.cost_usd)),
         ).group_by(col(MemoryEntry.model), col(MemoryEntry.dimension), col(MemoryEntry.final))
     ).all()
     sums: dict[tuple[str, str], list[tuple[bool, int, float, float]]] = {}

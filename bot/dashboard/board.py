@@ -36,6 +36,8 @@ class Board:
     """None: nobody can sign in with GitHub."""
     rates: RateWatch
     pages: Environment = field(default_factory=environment)
+    _pool: dict[float, dict[str, ModelSpec]] = field(default_factory=dict)
+    """The pool by the time of its file's change."""
 
     def facts_for(self, viewer: Viewer) -> Facts:
         """Return the facts of what a viewer may see."""
@@ -43,11 +45,18 @@ class Board:
 
     def specs(self) -> dict[str, ModelSpec]:
         """Return the pool's models by name; a pool that cannot be read has none, and `acrouter doctor` says why."""
-        try:
-            return {spec.name: spec for spec in load_pool(self.settings.models_file).models}
-        except PoolError as error:
-            _log.info("dashboard.pool_unknown", error=str(error))
-            return {}
+        path = self.settings.models_file
+        changed = path.stat().st_mtime if path.is_file() else 0.0
+        known = self._pool.get(changed)
+        if known is None:
+            try:
+                known = {spec.name: spec for spec in load_pool(path).models}
+            except PoolError as error:
+                _log.info("dashboard.pool_unknown", error=str(error))
+                known = {}
+            self._pool.clear()
+            self._pool[changed] = known
+        return known
 
     def names_for(self, viewer: Viewer, facts: Facts) -> frozenset[str]:
         """Return the names of the repositories that a viewer can read: titles of others stay hidden."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
-from sqlmodel import col, select
+from sqlalchemy import select
+from sqlmodel import col
 
 from bot.dashboard import periods, stats
 from bot.dashboard.access import ForbiddenError, NotFoundError, reader_of
@@ -85,7 +86,9 @@ def routes(board: Board) -> APIRouter:
             case _ if name in _TABLES:
                 rows = _rows(board.database, name, reader)
             case _:
-                raise NotFoundError(f"There is no table '{name}'.{did_you_mean(name, NAMES)} There are: {', '.join(NAMES)}.")
+                raise NotFoundError(
+                    f"There is no table '{name}'.{did_you_mean(name, NAMES)} There are: {', '.join(NAMES)}."
+                )
         return StreamingResponse(
             _written(rows),
             media_type="text/csv; charset=utf-8",
@@ -98,16 +101,16 @@ def routes(board: Board) -> APIRouter:
 def _tasks(board: Board, reader: Viewer, request: Request) -> Iterator[Sequence[Any]]:
     facts = board.facts_for(reader)
     ids = facts.tasks.id[mask(facts, parse_filter(request.query_params))].tolist()
-    columns = (
+    columns: Sequence[Any] = (
         *(Task.id, Task.repository_id, Task.kind, Task.trigger, Task.target_number, Task.requested_by, Task.title),
         *(Task.dimension, Task.language, Task.state, Task.reason, Task.budget_usd, Task.pr_number, Task.pr_url),
         *(Task.created_at, Task.finished_at),
     )
-    yield [column.key for column in columns]  # type: ignore[attr-defined]
+    yield [column.key for column in columns]
     for start in range(0, len(ids), 500):
         chosen = col(Task.id).in_(ids[start : start + 500])
         with board.database.reading() as session:
-            yield from session.execute(select(*columns).where(chosen).order_by(col(Task.id))).all()  # type: ignore[call-overload]
+            yield from session.execute(select(*columns).where(chosen).order_by(col(Task.id))).all()
 
 
 def _models(board: Board, reader: Viewer, days: int) -> Iterator[Sequence[Any]]:
@@ -134,11 +137,11 @@ def _rows(database: Database, name: str, reader: Viewer) -> Iterator[Sequence[An
     while True:
         query = select(*table.columns).where(identity > last)
         if reader.repositories is not None:
-            seen = select(Task.id).where(col(Task.repository_id).in_(reader.repositories))
+            seen = select(col(Task.id)).where(col(Task.repository_id).in_(reader.repositories))
             if table.task is not None:
                 query = query.where(table.task.in_(seen))
             elif name == "verifications":
-                attempts = select(Attempt.id).where(col(Attempt.task_id).in_(seen))
+                attempts = select(col(Attempt.id)).where(col(Attempt.task_id).in_(seen))
                 query = query.where(col(Verification.attempt_id).in_(attempts))
         with database.reading() as session:
             rows = session.execute(query.order_by(identity).limit(_AT_ONCE)).all()
@@ -168,4 +171,3 @@ def cell(value: object) -> object:
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
     return value
-

@@ -6,6 +6,7 @@ over a year of 100,000 tasks are then a few milliseconds of numpy, on SQLite and
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +52,20 @@ class Words:
         return [self.code(name) for name in names]
 
 
+class Titles:
+    """The tasks' titles, cut to 200 characters, and the same in lower case, to be searched."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.lower: list[str] = []
+
+    def place(self, title: str) -> int:
+        """Keep a title and return where."""
+        self.shown.append(title)
+        self.lower.append(title.lower())
+        return len(self.shown) - 1
+
+
 @dataclass(frozen=True)
 class TaskFacts:
     """Tasks in the order of their ids. Times are seconds since 1970, NaN where there is none."""
@@ -72,8 +87,8 @@ class TaskFacts:
     propensity: Floats
     """Of that choice."""
     reverted: Bools
-    title: NDArray[np.object_]
-    """The first 200 characters."""
+    title: Ints
+    """Its place among the `Titles`."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -89,9 +104,7 @@ class AttemptFacts:
     number: Ints
     model: Ints
     state: Ints
-    score: Floats
     cost_usd: Floats
-    steps: Ints
     started: Floats
     finished: Floats
 
@@ -119,11 +132,13 @@ class Facts:
     models: Words
     persons: Words
     dimensions: Words
+    titles: Titles
     repositories: dict[int, str] = field(default_factory=dict)
     """Full names by id."""
 
+    @cached_property
     def task_rows(self) -> Ints:
-        """Return, for each attempt, the row of its task."""
+        """For each attempt, the row of its task."""
         return np.searchsorted(self.tasks.id, self.attempts.task)
 
     def of_repositories(self, allowed: Sequence[int] | None) -> "Facts":
@@ -136,7 +151,7 @@ class Facts:
 
     def only(self, tasks: Bools, spend: Bools | None = None) -> "Facts":
         """Return the facts of the tasks of a mask, with their attempts."""
-        attempts = tasks[self.task_rows()] if len(self.attempts) else np.zeros(0, dtype=bool)
+        attempts = tasks[self.task_rows]
         return Facts(
             take(self.tasks, tasks),
             take(self.attempts, attempts),
@@ -144,13 +159,30 @@ class Facts:
             self.models,
             self.persons,
             self.dimensions,
+            self.titles,
             self.repositories,
         )
 
 
+def present(codes: Ints) -> list[int]:
+    """Return which of some small numbers occur, in order; those below 0 stand for nothing."""
+    return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
+
+
 def take(columns: Columns, mask: Bools | Ints) -> Columns:
     """Return the rows of a mask, or of row numbers, of a dataclass of columns."""
-    return type(columns)(**{name: column[mask] for name, column in vars(columns).items()})
+    rows = np.flatnonzero(mask) if mask.dtype == np.bool_ else mask
+    return type(columns)(**{name: column.take(rows) for name, column in vars(columns).items()})
+
+
+def alike(first: Columns, second: Columns, but: str = "") -> bool:
+    """Return whether two dataclasses of columns say the same, one column left out."""
+    others = vars(second)
+    return all(
+        np.array_equal(column, others[name], equal_nan=column.dtype.kind == "f")
+        for name, column in vars(first).items()
+        if name != but
+    )
 
 
 def joined(first: Columns, second: Columns, order: str) -> Columns:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,19 @@ from sqlalchemy import bindparam, text
 from sqlmodel import Session
 
 from bot.dashboard import facts as f
-from bot.dashboard.facts import AttemptFacts, Facts, SpendFacts, TaskFacts, Words, joined, take
+from bot.dashboard.facts import (
+    AttemptFacts,
+    Bools,
+    Columns,
+    Facts,
+    SpendFacts,
+    TaskFacts,
+    Titles,
+    Words,
+    alike,
+    joined,
+    take,
+)
 from store.database import Database
 
 _log = structlog.get_logger(__name__)
@@ -27,13 +40,13 @@ class FactsStore:
 
     def __init__(self, database: Database, max_age_s: float = 1.0) -> None:
         self._database = database
-        self._max_age_s = max_age_s
+        self.max_age_s = max_age_s
         self._lock = threading.Lock()
         self._facts: Facts | None = None
         self._read_at = self._whole_at = 0.0
         self._newest = 0.0
         self._newest_day = 0
-        self._words = (Words(), Words(), Words())
+        self._words = (Words(), Words(), Words(), Titles())
 
     def current(self) -> Facts:
         """Return the facts as they stand now."""
@@ -42,7 +55,7 @@ class FactsStore:
             if self._facts is None or now - self._whole_at > _WHOLE_EVERY_S:
                 self._facts = self._whole()
                 self._read_at = self._whole_at = now
-            elif now - self._read_at >= self._max_age_s:
+            elif now - self._read_at >= self.max_age_s:
                 self._facts = self._level(self._facts)
                 self._read_at = now
             return self._facts
@@ -58,6 +71,7 @@ class FactsStore:
             _log.warning("dashboard.facts_not_read")
 
     def _whole(self) -> Facts:
+        self._words = (*self._words[:3], Titles())
         with self._database.reading() as session:
             reader = _Reader(session, self._database.is_sqlite, self._words)
             tasks, self._newest = reader.tasks()
@@ -75,13 +89,16 @@ class FactsStore:
                 fresh, newest = reader.tasks(changed)
                 self._newest = max(self._newest, newest)
                 ids = np.array(changed, dtype=np.int64)
-                tasks = joined(take(tasks, ~np.isin(tasks.id, ids)), fresh, "id")
-                attempts = joined(take(attempts, ~np.isin(attempts.task, ids)), reader.attempts(changed), "id")
+                tasks = _replaced(tasks, np.isin(tasks.id, ids), fresh, "id")
+                attempts = _replaced(attempts, np.isin(attempts.task, ids), reader.attempts(changed), "id")
             recent = reader.spend(self._newest_day - 1)
-            spend = joined(take(old.spend, old.spend.day < self._newest_day - 1), recent, "day")
+            spend = _replaced(old.spend, old.spend.day >= self._newest_day - 1, recent, "day")
+            repositories = reader.repositories()
+            if tasks is old.tasks and attempts is old.attempts and spend is old.spend:
+                return old if repositories == old.repositories else replace(old, repositories=repositories)
             if len(spend.day):
                 self._newest_day = int(spend.day.max())
-            return self._facts_of(tasks, attempts, spend, reader.repositories())
+            return self._facts_of(tasks, attempts, spend, repositories)
 
     def _facts_of(
         self, tasks: TaskFacts, attempts: AttemptFacts, spend: SpendFacts, repositories: dict[int, str]
@@ -90,21 +107,26 @@ class FactsStore:
         return Facts(tasks, take(attempts, known), spend, *self._words, repositories)
 
 
+def _replaced(columns: Columns, stale: Bools, fresh: Columns, order: str) -> Columns:
+    """Return columns with some rows replaced; the same object where that changes nothing."""
+    return columns if alike(take(columns, stale), fresh, but="title") else joined(take(columns, ~stale), fresh, order)
+
+
 def read_facts(database: Database) -> Facts:
     """Return all facts, for one look."""
     return FactsStore(database).current()
 
 
 class _Reader:
-    def __init__(self, session: Session, sqlite: bool, words: tuple[Words, Words, Words]) -> None:
+    def __init__(self, session: Session, sqlite: bool, words: tuple[Words, Words, Words, Titles]) -> None:
         self._session = session
         self._sqlite = sqlite
-        self._models, self._persons, self._dimensions = words
+        self._models, self._persons, self._dimensions, self._titles = words
 
     def tasks(self, ids: Sequence[int] | None = None) -> tuple[TaskFacts, float]:
         """Return the tasks, and when the newest of them changed."""
         rows = self._rows(
-            f"SELECT id, repository_id, kind, trigger, requested_by, dimension, pinned_model, state, "
+            f"SELECT id, repository_id, kind, trigger, requested_by, dimension, pinned_model, state, "  # noqa: S608  (constants)
             f"published_attempt_id, {self._epoch('created_at')}, {self._epoch('finished_at')}, "
             f"{self._epoch('updated_at')} FROM task",
             "id",
@@ -122,8 +144,6 @@ class _Reader:
         identifiers: Sequence[int] = columns[0]
         nothing = ("", float("nan"))
         first = [chosen.get(one, nothing) for one in identifiers]
-        shown = np.empty(len(identifiers), dtype=object)
-        shown[:] = [titles.get(one, "") for one in identifiers]
         made = TaskFacts(
             id=_ints(identifiers),
             repository=_ints([f.NO_REPOSITORY if one is None else one for one in columns[1]]),
@@ -139,41 +159,42 @@ class _Reader:
             first_model=_ints([self._models.code(model) if model else -1 for model, _ in first]),
             propensity=_floats([propensity for _, propensity in first]),
             reverted=np.array([one in reverted for one in identifiers], dtype=bool),
-            title=shown,
+            title=_ints([self._titles.place(titles.get(one, "")) for one in identifiers]),
         )
         return made, max((float(one) for one in columns[11]), default=0.0)
 
     def attempts(self, tasks: Sequence[int] | None = None) -> AttemptFacts:
         rows = self._rows(
-            f"SELECT id, task_id, number, model, state, score, cost_usd, steps, {self._epoch('started_at')}, "
+            f"SELECT id, task_id, number, model, state, cost_usd, {self._epoch('started_at')}, "  # noqa: S608
             f"{self._epoch('finished_at')} FROM attempt",
             "task_id",
             tasks,
         )
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 10
+        columns = list(zip(*rows, strict=True)) if rows else [()] * 8
         return AttemptFacts(
             id=_ints(columns[0]),
             task=_ints(columns[1]),
             number=_ints(columns[2]),
             model=_ints(self._models.codes(columns[3])),
             state=_ints(_positions(f.ATTEMPT_STATES, columns[4])),
-            score=_floats(columns[5]),
-            cost_usd=_floats(columns[6]),
-            steps=_ints(columns[7]),
-            started=_floats(columns[8]),
-            finished=_floats(columns[9]),
+            cost_usd=_floats(columns[5]),
+            started=_floats(columns[6]),
+            finished=_floats(columns[7]),
         )
 
     def spend(self, since_day: int) -> SpendFacts:
         """Return what was spent by day from `since_day` (since 1970, UTC) on."""
         if self._sqlite:
-            day, since = "CAST(julianday(substr(at, 1, 10)) - 2440587.5 AS INTEGER)", "date(:since * 86400, 'unixepoch')"
+            day, since = (
+                "CAST(julianday(substr(at, 1, 10)) - 2440587.5 AS INTEGER)",
+                "date(:since * 86400, 'unixepoch')",
+            )
         else:
             day, since = "CAST(floor(extract(epoch FROM at) / 86400) AS BIGINT)", "to_timestamp(:since * 86400)"
         rows = self._session.connection().execute(
             text(
                 f"SELECT {day} AS day, model, coalesce(repository_id, {f.NO_REPOSITORY}), sum(usd_micros) FROM ledger "  # noqa: S608
-                f"WHERE closing AND at >= {since} GROUP BY 1, 2, 3"
+                f"WHERE closing AND at >= {since} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
             ),
             {"since": max(since_day, 0)},
         )

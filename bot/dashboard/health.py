@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
+from sqlalchemy import select as select_columns
 from sqlalchemy.orm import defer
 from sqlmodel import Session, col, func, select
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import TASK_STATES, Facts
+from bot.dashboard.facts import TASK_STATES, Facts, present
 from bot.dashboard.roles import Role, Viewer
 from store.database import Database
 from store.settings import Settings
@@ -74,7 +76,8 @@ class Health:
 def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -> Health:
     """Return how the machinery stands; tasks only of repositories that the viewer can read."""
     now = utc_now()
-    open_tasks = _tasks(session, viewer, [state for state in TaskState if state.is_open], newest=False)
+    open_states = [code for code, state in enumerate(TASK_STATES) if state.is_open]
+    open_tasks = _tasks(session, facts, open_states, newest=False)
     ready = [one.since for one in open_tasks if one.state is TaskState.QUEUED and (one.not_before or now) <= now]
     counts = session.exec(
         select(Delivery.state, func.count())
@@ -84,7 +87,6 @@ def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -
     beats = session.exec(
         select(Heartbeat).where(col(Heartbeat.seen_at) >= now - _FORGOTTEN_AFTER).order_by(col(Heartbeat.name))
     ).all()
-    open_states = [code for code, state in enumerate(TASK_STATES) if state.is_open]
     here = facts.tasks.state[np.isin(facts.tasks.state, open_states)]
     return Health(
         states={str(TASK_STATES[code]): int((here == code).sum()) for code in open_states},
@@ -93,9 +95,9 @@ def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -
         deliveries={str(state): count for state, count in counts},
         workers=[WorkerView(one.name, one.role, one.seen_at, now - one.seen_at < _ALIVE_FOR) for one in beats],
         endpoints=endpoints(facts, now.timestamp()),
-        breakers=_breakers(session, viewer, settings, now),
+        breakers=_breakers(session, facts, viewer, settings, now),
         failed_deliveries=_failed_deliveries(session, viewer),
-        failed_tasks=_tasks(session, viewer, [TaskState.FAILED], newest=True),
+        failed_tasks=_tasks(session, facts, [TASK_STATES.index(TaskState.FAILED)], newest=True),
     )
 
 
@@ -104,7 +106,7 @@ def endpoints(facts: Facts, now: float) -> list[EndpointView]:
     recent = facts.attempts.started >= now - _ENDPOINT_WINDOW_S
     unusable = verdicts.unusable_attempts(facts)
     found = []
-    for code in np.unique(facts.attempts.model[recent]):
+    for code in present(facts.attempts.model[recent]):
         mine = recent & (facts.attempts.model == code)
         found.append(EndpointView(facts.models.names[int(code)], int(mine.sum()), int((mine & unusable).sum())))
     return found
@@ -142,15 +144,19 @@ def retry_task(database: Database, task_id: int, viewer: Viewer) -> bool:
     return True
 
 
-def _tasks(session: Session, viewer: Viewer, states: Sequence[TaskState], *, newest: bool) -> list[Waiting]:
-    columns = (Task.id, func.substr(Task.title, 1, 200), Task.state, Task.repository_id)
-    query = select(*columns, Task.created_at, Task.not_before, Task.lease_owner).where(  # type: ignore[call-overload]
-        col(Task.state).in_(states)
+def _tasks(session: Session, facts: Facts, states: Sequence[int], *, newest: bool) -> list[Waiting]:
+    """Return tasks in some states, found in the facts: a database would read half of the table for a page of them."""
+    found = facts.tasks.id[np.isin(facts.tasks.state, states)]
+    ids = (found[::-1] if newest else found)[:_MOST].tolist()
+    if not ids:
+        return []
+    columns: Sequence[Any] = (
+        *(Task.id, func.substr(Task.title, 1, 200), Task.state, Task.repository_id),
+        *(Task.created_at, Task.not_before, Task.lease_owner),
     )
-    if viewer.repositories is not None:
-        query = query.where(col(Task.repository_id).in_(viewer.repositories))
+    query = select_columns(*columns).where(col(Task.id).in_(ids))
     order = col(Task.id).desc() if newest else col(Task.id)
-    return [Waiting(*row) for row in session.execute(query.order_by(order).limit(_MOST)).all()]
+    return [Waiting(*row) for row in session.execute(query.order_by(order)).all()]
 
 
 def _failed_deliveries(session: Session, viewer: Viewer) -> Sequence[Delivery]:
@@ -166,12 +172,20 @@ def _failed_deliveries(session: Session, viewer: Viewer) -> Sequence[Delivery]:
     ).all()
 
 
-def _breakers(session: Session, viewer: Viewer, settings: Settings, now: datetime) -> list[tuple[str, int]]:
+def _breakers(
+    session: Session, facts: Facts, viewer: Viewer, settings: Settings, now: datetime
+) -> list[tuple[str, int]]:
     count = func.count()
+    young = facts.tasks.id[facts.tasks.created >= now.timestamp() - _ENDPOINT_WINDOW_S]
+    if not len(young):
+        return []
+    first = int(young[0])
+    target = func.min(Task.target)
     query = (
-        select(Task.target, count)
-        .where(col(Task.updated_at) >= now - timedelta(days=1), col(Task.created_at) >= now - timedelta(days=1))
-        .group_by(col(Task.target))
+        select(target, count)
+        .where(col(Task.id) >= first, col(Task.created_at) >= now - timedelta(days=1))
+        # Not by the plain column: SQLite would walk through its index, which is all tasks.
+        .group_by(col(Task.target).concat(""))
         .having(count >= settings.max_tasks_per_target)
         .order_by(count.desc())
         .limit(_MOST)

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from bot.dashboard import money, verdicts
 from bot.dashboard.access import metrics_reader
 from bot.dashboard.board import Board
-from bot.dashboard.facts import TASK_STATES, Facts
+from bot.dashboard.facts import TASK_STATES, Facts, present
 from bot.dashboard.health import health
 from bot.dashboard.roles import Role, Viewer
 from bot.dashboard.stats import MICROS
@@ -94,7 +94,7 @@ def _of_attempts(facts: Facts) -> Iterator[Metric]:
         "waiting": verdicts.waiting_attempts(facts),
         "unusable": verdicts.unusable_attempts(facts),
     }
-    for code in np.unique(facts.attempts.model):
+    for code in present(facts.attempts.model):
         mine = facts.attempts.model == code
         for result, found in results.items():
             attempts.add_metric([facts.models.names[int(code)], result], int((found & mine).sum()))

@@ -10,7 +10,7 @@ from sqlalchemy import exists
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, func, select
 
-from bot.dashboard.facts import DAY_S, Bools, Facts
+from bot.dashboard.facts import DAY_S, Bools, Facts, present
 from bot.dashboard.roles import Viewer
 from bot.dashboard.stats import MICROS
 from store.settings import Settings
@@ -121,14 +121,14 @@ def spenders(facts: Facts, first_day: int) -> dict[str, list[tuple[str, float]]]
     recent = facts.spend.day >= first_day
     models: dict[str, float] = {}
     repositories: dict[str, float] = {}
-    for code in np.unique(facts.spend.model[recent]):
-        models[facts.models.names[int(code)]] = _usd(facts, recent & (facts.spend.model == code))
+    for code in present(facts.spend.model[recent]):
+        models[facts.models.names[code]] = _usd(facts, recent & (facts.spend.model == code))
     for identity in np.unique(facts.spend.repository[recent]):
         name = facts.repositories.get(int(identity), "local tasks")
         repositories[name] = _usd(facts, recent & (facts.spend.repository == identity))
     persons: dict[str, float] = {}
     if len(facts.attempts):
-        rows = facts.task_rows()
+        rows = facts.task_rows
         started = facts.attempts.started >= first_day * DAY_S
         sums = np.bincount(facts.tasks.person[rows][started], weights=facts.attempts.cost_usd[started])
         persons = {facts.persons.names[code] or "CI": float(usd) for code, usd in enumerate(sums) if usd > 0}
@@ -185,4 +185,3 @@ def _usd(facts: Facts, mask: Bools) -> float:
 
 def _largest(sums: dict[str, float], most: int = 10) -> list[tuple[str, float]]:
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:most]
-

@@ -20,6 +20,8 @@ class Overview:
     models: tuple[ModelNumbers, ...]
     best: ModelNumbers | None
     """The model with the cheapest merged PR."""
+    strongest: ModelNumbers | None
+    """The model whose attempts succeed most often, among those with ten decided ones."""
     points: tuple[Point, ...]
     savings: Savings | None
     series: Series
@@ -35,6 +37,7 @@ def overview(facts: Facts, period: Period, settings: Settings) -> Overview:
         before=stats.numbers(past),
         models=tuple(models),
         best=stats.best_value(models),
+        strongest=stats.strongest(models),
         points=tuple(stats.points(now, models)),
         savings=stats.savings(now, settings.reward_score_weight, settings.reward_usd_weight),
         series=stats.series(now, period, [row.model for row in models]),
@@ -43,4 +46,5 @@ def overview(facts: Facts, period: Period, settings: Settings) -> Overview:
 
 def why_in_a_sentence(reasons: Sequence[str]) -> str:
     """Return the two most telling reasons of a decision; the votes come first and say it in numbers."""
-    return " ".join(str(reason) for reason in reasons[:2])
+    sentence = " ".join(str(reason) for reason in reasons[:2])
+    return sentence.removesuffix(".") + "." if sentence else ""

@@ -167,9 +167,7 @@ def routes(board: Board) -> APIRouter:
 
     @router.get("/numbers")
     def show_numbers(request: Request) -> HTMLResponse:
-        return page(
-            board, request, "numbers.html", viewer_of(board, request), "What the numbers mean", text=_numbers()
-        )
+        return page(board, request, "numbers.html", viewer_of(board, request), "What the numbers mean", text=_numbers())
 
     return router
 

@@ -71,7 +71,7 @@ def scatter(points: Sequence[Point], paint: Mapping[str, int]) -> Scatter | None
     for point in sorted(points, key=lambda one: one.usd):
         x, y = across(point.usd), up(point.success.value or 0.0)
         left = x > WIDTH * 0.68
-        label_y = _free(y + 4, x, dots)
+        label_y = _free(y - 9 if y > 30 else y + 17, x, dots)
         dots.append(
             Dot(
                 name=point.name,
@@ -80,7 +80,7 @@ def scatter(points: Sequence[Point], paint: Mapping[str, int]) -> Scatter | None
                 low=up(point.success.low),
                 high=up(point.success.high),
                 colour="mine" if point.name == "acrouter" else f"m{paint.get(point.name, 0)}",
-                label_x=x - 10 if left else x + 10,
+                label_x=x - 9 if left else x + 9,
                 label_y=label_y,
                 anchor="end" if left else "start",
                 words=f"{point.name}: {(point.success.value or 0) * 100:.0f}% at {usd(point.usd)}",

@@ -1,6 +1,7 @@
 """HTML from templates: escaped, and what strangers wrote stripped of what could mislead an eye."""
 
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ _FOLDER = Path(templates.__file__).resolve().parent / "pages"
 _DIFF = DiffLexer(stripnl=False, ensurenl=False)
 _CLASSES = HtmlFormatter(nowrap=True, classprefix="hl-")
 LONGEST_COLOURED = 60_000
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 
 _STATE_WORDS = {
     TaskState.QUEUED: ("waiting", "wait"),
@@ -48,7 +50,11 @@ _VERDICT_WORDS = {
 def environment() -> Environment:
     """Return the environment of the pages. Everything is escaped unless it is Markup."""
     made = Environment(
-        loader=FileSystemLoader(_FOLDER), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_FOLDER),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters |= {
         "clean": clean,
@@ -61,10 +67,16 @@ def environment() -> Environment:
         "ago": ago,
         "day": periods.iso,
         "dimension": lambda name: str(name).replace("_", " "),
-        "state": lambda state: _STATE_WORDS[TaskState(state)],
+        "sha": lambda text: text if _SHA.fullmatch(str(text)) else "",
+        "state": state_words,
         "verdict": lambda word: _VERDICT_WORDS.get(str(word), (str(word), "quiet")),
     }
     return made
+
+
+def state_words(state: str) -> tuple[str, str]:
+    """Return a task's state in words for people, and how it is coloured."""
+    return _STATE_WORDS[TaskState(state)]
 
 
 def clean(text: object, limit: int = 200) -> str:
@@ -84,13 +96,13 @@ def diff(patch: str) -> Markup:
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    return "–" if value is None else f"{value * 100:.{digits}f}%"
+    return "\u2013" if value is None else f"{value * 100:.{digits}f}%"
 
 
 def duration(seconds: float | None) -> str:
     """Return 42 s, 12 min, 3.5 h or 4 d."""
     if seconds is None or math.isnan(seconds):
-        return "–"
+        return "\u2013"
     for limit, unit, name in ((90, 1, "s"), (90 * 60, 60, "min"), (36 * 3600, 3600, "h")):
         if seconds < limit:
             digits = 1 if name == "h" and seconds < 10 * 3600 else 0
@@ -102,7 +114,9 @@ def when(moment: Any) -> Markup:
     """Return a moment as a <time> element, in UTC."""
     at = moment if isinstance(moment, datetime) else periods.moment(float(moment))
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    return Markup('<time datetime="{}">{}</time>').format(at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M:%S"))
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M:%S")
+    )
 
 
 def ago(moment: Any) -> Markup:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import DAY_S, Bools, Facts, take
+from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, Ints, present, take
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
@@ -95,7 +95,7 @@ class Series:
     days: int
     spend_usd: dict[str, tuple[float, ...]]
     success: dict[str, tuple[float | None, ...]]
-    """None where a bucket has no decided attempt."""
+    """Of the seven days up to each bucket's end; None where they have no decided attempt."""
     attempts: dict[str, tuple[int, ...]]
 
 
@@ -112,8 +112,10 @@ def numbers(facts: Facts) -> Numbers:
     tasks = facts.tasks
     seconds = (tasks.finished - tasks.created)[verdicts.with_pull_request(tasks)]
     seconds = seconds[~np.isnan(seconds)]
-    tried = set(facts.attempts.task.tolist())
-    again = set(facts.attempts.task[facts.attempts.number > 1].tolist())
+    tried, again = (
+        int((np.bincount(facts.task_rows[which], minlength=1) > 0).sum())
+        for which in (slice(None), facts.attempts.number > 1)
+    )
     return Numbers(
         tasks=len(tasks),
         at_work=int(verdicts.at_work(tasks).sum()),
@@ -122,7 +124,7 @@ def numbers(facts: Facts) -> Numbers:
         spend_usd=float(facts.spend.micros.sum()) / MICROS,
         seconds_to_pr=float(np.median(seconds)) if len(seconds) else None,
         slowest_tenth_s=float(np.percentile(seconds, 90)) if len(seconds) else None,
-        escalated=Share(len(again), len(tried)),
+        escalated=Share(again, tried),
     )
 
 
@@ -136,8 +138,8 @@ def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
     seconds = attempts.finished - attempts.started
     past = {row.model: row.success for row in by_model(before)} if before is not None else {}
     rows = []
-    for code in np.unique(np.concatenate([attempts.model, first, facts.spend.model])):
-        name = facts.models.names[int(code)]
+    for code in present(np.concatenate([attempts.model, first, facts.spend.model])):
+        name = facts.models.names[code]
         mine = attempts.model == code
         costs = attempts.cost_usd[mine & ~unusable]
         lengths = seconds[mine & ~unusable & ~np.isnan(seconds)]
@@ -161,11 +163,11 @@ def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
 
 
 def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
-    """Return each model's numbers within each dimension; spend is that of the attempts, since days know no dimension."""
+    """Return each model's numbers within each dimension; spend is the attempts', since days know no dimension."""
     found: dict[str, list[ModelNumbers]] = {}
     nothing = take(facts.spend, np.zeros(len(facts.spend.day), dtype=bool))
-    for code in np.unique(facts.tasks.dimension):
-        name = facts.dimensions.names[int(code)]
+    for code in present(facts.tasks.dimension):
+        name = facts.dimensions.names[code]
         if not name:
             continue
         part = facts.only(facts.tasks.dimension == code)
@@ -202,7 +204,7 @@ def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
     start = period.last + 1 - count * days
     starts = tuple(start + days * number for number in range(count))
     won, lost = verdicts.won_attempts(facts), verdicts.lost_attempts(facts)
-    rows = facts.task_rows() if len(facts.attempts) else np.zeros(0, dtype=np.int64)
+    rows = facts.task_rows
     task_day = (facts.tasks.created[rows] // DAY_S).astype(np.int64)
     place = (task_day - start) // days
     spend_place = (facts.spend.day - start) // days
@@ -214,8 +216,9 @@ def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
         mine = facts.attempts.model == code
         paid = facts.spend.model == code
         money = np.bincount(spend_place[paid], weights=facts.spend.micros[paid], minlength=count)
-        wins = np.bincount(place[mine & won], minlength=count)
-        cases = np.bincount(place[mine & (won | lost)], minlength=count)
+        # A day has few cases: each shows the share of the seven days up to it.
+        wins = _trailing(np.bincount(place[mine & won], minlength=count), 7 // days)
+        cases = _trailing(np.bincount(place[mine & (won | lost)], minlength=count), 7 // days)
         spend[model] = tuple(float(one) / MICROS for one in money)
         success[model] = tuple(int(w) / int(n) if n else None for w, n in zip(wins, cases, strict=True))
         attempts[model] = tuple(int(one) for one in np.bincount(place[mine], minlength=count))
@@ -233,11 +236,14 @@ def logged(facts: Facts) -> Logged:
     attempts = facts.attempts
     first = attempts.number == 1
     usable = first & ~verdicts.unusable_attempts(facts)
-    own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & np.isin(tasks.id, attempts.task[usable])
+    had_a_chance = np.bincount(facts.task_rows[usable], minlength=len(tasks)) > 0
+    own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & had_a_chance
     won = verdicts.won_attempts(facts)
-    rows = facts.task_rows() if len(attempts) else np.zeros(0, dtype=np.int64)
-    total = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks))
-    first_usd = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks))
+    rows = facts.task_rows
+    total: Floats = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
+    first_usd: Floats = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks)).astype(
+        np.float64
+    )
     first_won = np.bincount(rows[first & won], minlength=len(tasks)).astype(np.float64)
     return Logged(
         model=tasks.first_model[own],
@@ -256,12 +262,23 @@ def best_value(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
     return min(merged, key=lambda row: row.usd_per_merged or 0.0, default=None)
 
 
+def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
+    """Return the model whose attempts succeed most often, or None where none has ten decided ones and a merged PR."""
+    known = [row for row in rows if row.success.cases >= 10 and row.merged]
+    return max(known, key=lambda row: row.success.value or 0.0, default=None)
+
+
+def _trailing(counts: Ints, buckets: int) -> Ints:
+    """Return, for each place, the sum of the last `buckets` counts."""
+    sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    trailing: Ints = sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
+    return trailing
+
+
 def _followed(facts: Facts) -> Bools:
     """Attempts that another one came after."""
     attempts = facts.attempts
-    if not len(attempts):
-        return np.zeros(0, dtype=bool)
-    rows = facts.task_rows()
+    rows = facts.task_rows
     last = np.zeros(len(facts.tasks), dtype=np.int64)
     np.maximum.at(last, rows, attempts.number)
     followed: Bools = attempts.number < last[rows]
@@ -273,8 +290,8 @@ def _with_attempts_spend(row: ModelNumbers, facts: Facts) -> ModelNumbers:
     return ModelNumbers(**{**vars(row), "spend_usd": float(facts.attempts.cost_usd[mine].sum())})
 
 
-def _words(facts: Facts) -> tuple[Any, Any, Any]:
-    return facts.models, facts.persons, facts.dimensions
+def _words(facts: Facts) -> tuple[Any, Any, Any, Any]:
+    return facts.models, facts.persons, facts.dimensions, facts.titles
 
 
 def _beats(other: tuple[str, float | None, Share], one: tuple[str, float | None, Share]) -> bool:

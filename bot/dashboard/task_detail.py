@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, func, select
 
 from bot.dashboard.roles import Viewer
@@ -78,7 +79,7 @@ class TaskDetail:
 def task_detail(session: Session, task_id: int, viewer: Viewer, github_web_url: str) -> TaskDetail | None:
     """Return a task, or None where there is none or the viewer may not know of it. Eight queries, however large."""
     found = session.execute(
-        select(
+        select_columns(
             *_TASK,
             func.substr(Task.title, 1, 1000).label("cut_title"),
             func.substr(Task.text, 1, LONGEST_TEXT).label("cut_text"),
@@ -87,7 +88,7 @@ def task_detail(session: Session, task_id: int, viewer: Viewer, github_web_url: 
     ).first()
     if found is None or not viewer.can_read(found.repository_id):
         return None
-    row = found._mapping
+    row = _named(found)
     repository = session.get(Repository, row["repository_id"]) if row["repository_id"] is not None else None
     name = repository.full_name if repository else ""
     decisions = session.exec(select(Decision).where(Decision.task_id == task_id).order_by(col(Decision.id))).all()
@@ -112,14 +113,20 @@ def task_detail(session: Session, task_id: int, viewer: Viewer, github_web_url: 
 def trajectory_of(session: Session, task_id: int, number: int) -> tuple[Mapping[str, Any], dict[str, Any]] | None:
     """Return an attempt's narrow columns and its trajectory."""
     found = session.execute(
-        select(*_ATTEMPT, Attempt.trajectory).where(col(Attempt.task_id) == task_id, col(Attempt.number) == number)
+        select_columns(*_ATTEMPT, col(Attempt.trajectory)).where(
+            col(Attempt.task_id) == task_id, col(Attempt.number) == number
+        )
     ).first()
-    return None if found is None else (found._mapping, found._mapping["trajectory"])
+    return None if found is None else (_named(found), found.trajectory)
+
+
+def _named(row: Any) -> dict[str, Any]:
+    return dict(row._mapping)
 
 
 def _attempts(session: Session, task_id: int, decisions: Mapping[int | None, Decision]) -> tuple[AttemptDetail, ...]:
     rows = session.execute(
-        select(
+        select_columns(
             *_ATTEMPT,
             func.substr(Attempt.patch, 1, LONGEST_DIFF).label("cut_patch"),
             func.length(Attempt.patch).label("patch_length"),
@@ -134,7 +141,7 @@ def _attempts(session: Session, task_id: int, decisions: Mapping[int | None, Dec
     calls = _calls(session, task_id)
     return tuple(
         AttemptDetail(
-            row=row._mapping,
+            row=_named(row),
             patch=row.cut_patch,
             patch_length=row.patch_length,
             error=row.cut_error,

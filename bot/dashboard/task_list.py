@@ -1,6 +1,6 @@
 """The list of tasks: filters over the facts, pages by the last id that was seen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from bot.dashboard import periods
 from bot.dashboard.errors import BadRequestError
-from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts
+from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts, Ints, present
 from store.states import TaskState
 from store.suggest import did_you_mean
 from store.tables import Task
@@ -120,8 +120,8 @@ def mask(facts: Facts, wanted: TaskFilter) -> Bools:
         keep &= (tasks.first_model == code) | np.isin(tasks.id, facts.attempts.task[facts.attempts.model == code])
     if wanted.text:
         words = wanted.text.lower().split()
-        left = np.flatnonzero(keep)
-        hits = [all(word in title.lower() for word in words) for title in tasks.title[left]]
+        left, titles = np.flatnonzero(keep), facts.titles.lower
+        hits = [all(word in titles[place] for word in words) for place in tasks.title[left]]
         keep[left] = np.array(hits, dtype=bool)
     return keep
 
@@ -146,7 +146,7 @@ def latest(facts: Facts) -> int | None:
     return int(facts.tasks.id[found[-1]]) if len(found) else None
 
 
-def _lines(session: Session, facts: Facts, rows: Sequence[int] | np.ndarray) -> list[TaskLine]:  # type: ignore[type-arg]
+def _lines(session: Session, facts: Facts, rows: Ints) -> list[TaskLine]:
     tasks, attempts = facts.tasks, facts.attempts
     ids = [int(one) for one in tasks.id[rows]]
     if not ids:
@@ -171,7 +171,7 @@ def _lines(session: Session, facts: Facts, rows: Sequence[int] | np.ndarray) -> 
         lines.append(
             TaskLine(
                 id=task,
-                title=str(tasks.title[row]),
+                title=facts.titles.shown[int(tasks.title[row])],
                 repository=facts.repositories.get(int(tasks.repository[row]), ""),
                 kind=str(TASK_KINDS[int(tasks.kind[row])]),
                 trigger=str(TRIGGERS[int(tasks.trigger[row])]),
@@ -196,12 +196,11 @@ def choices(facts: Facts) -> dict[str, list[str]]:
     """Return what can be chosen in the filter: only what occurs among the tasks that may be seen."""
     tasks = facts.tasks
     names = facts.repositories
-    models = np.unique(np.concatenate([facts.attempts.model, tasks.first_model[tasks.first_model >= 0]]))
+    models = present(np.concatenate([facts.attempts.model, tasks.first_model]))
     return {
         "repository": sorted(names[one] for one in np.unique(tasks.repository).tolist() if one in names),
-        "model": sorted(facts.models.names[int(one)] for one in models),
-        "dimension": sorted(filter(None, (facts.dimensions.names[int(one)] for one in np.unique(tasks.dimension)))),
-        "person": sorted(filter(None, (facts.persons.names[int(one)] for one in np.unique(tasks.person)))),
+        "model": sorted(facts.models.names[one] for one in models),
+        "dimension": sorted(filter(None, (facts.dimensions.names[one] for one in present(tasks.dimension)))),
+        "person": sorted(filter(None, (facts.persons.names[one] for one in present(tasks.person)))),
         "state": [*_GROUPS, *(str(state) for state in TASK_STATES)],
     }
-

@@ -95,9 +95,7 @@ def make_link_word(database: Database) -> str:
                 or_(col(ApiToken.expires_at).is_(None), col(ApiToken.expires_at) <= utc_now()),
             )
         )
-        session.add(
-            ApiToken(name="link", digest=digest(word), scopes=_SIGN_IN, expires_at=utc_now() + _LINK_LIFE)
-        )
+        session.add(ApiToken(name="link", digest=digest(word), scopes=_SIGN_IN, expires_at=utc_now() + _LINK_LIFE))
     return word
 
 

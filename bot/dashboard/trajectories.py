@@ -1,4 +1,4 @@
-"""A trajectory (mini-swe-agent's format) as steps that a person can read: a thought, commands, and what they printed."""
+"""A trajectory (mini-swe-agent's format) as steps that a person can read: thought, commands, what they printed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,8 @@ _UNUSABLE = ATTEMPT_STATES.index(AttemptState.FAILED)
 
 def merged(tasks: TaskFacts) -> Bools:
     """The PR was merged and stayed."""
-    return (tasks.state == _MERGED) & ~tasks.reverted
+    found: Bools = (tasks.state == _MERGED) & ~tasks.reverted
+    return found
 
 
 def lost(tasks: TaskFacts) -> Bools:
@@ -32,7 +33,8 @@ def decided(tasks: TaskFacts) -> Bools:
 
 def waiting(tasks: TaskFacts) -> Bools:
     """The PR is open."""
-    return (tasks.state == _PUBLISHED) & ~tasks.reverted
+    found: Bools = (tasks.state == _PUBLISHED) & ~tasks.reverted
+    return found
 
 
 def at_work(tasks: TaskFacts) -> Bools:
@@ -45,29 +47,27 @@ def with_pull_request(tasks: TaskFacts) -> Bools:
 
 def unusable_attempts(facts: Facts) -> Bools:
     """The model's endpoint or the sandbox could not be used: it says nothing about the answers."""
-    return facts.attempts.state == _UNUSABLE
+    found: Bools = facts.attempts.state == _UNUSABLE
+    return found
 
 
 def won_attempts(facts: Facts) -> Bools:
     """The attempt's patch was merged and stayed."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    rows = facts.task_rows()
-    return (facts.tasks.published[rows] == facts.attempts.id) & merged(facts.tasks)[rows]
+    rows = facts.task_rows
+    found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & merged(facts.tasks)[rows]
+    return found
 
 
 def waiting_attempts(facts: Facts) -> Bools:
     """The attempt's patch is in a PR that is open."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    rows = facts.task_rows()
-    return (facts.tasks.published[rows] == facts.attempts.id) & waiting(facts.tasks)[rows]
+    rows = facts.task_rows
+    found: Bools = (facts.tasks.published[rows] == facts.attempts.id) & waiting(facts.tasks)[rows]
+    return found
 
 
 def lost_attempts(facts: Facts) -> Bools:
     """The attempt was judged, its task is over, and its patch was not merged or did not stay."""
-    if not len(facts.attempts):
-        return np.zeros(0, dtype=bool)
-    over = ~at_work(facts.tasks)[facts.task_rows()]
+    over = ~at_work(facts.tasks)[facts.task_rows]
     judged = facts.attempts.state == _JUDGED
-    return judged & over & ~won_attempts(facts) & ~waiting_attempts(facts)
+    found: Bools = judged & over & ~won_attempts(facts) & ~waiting_attempts(facts)
+    return found

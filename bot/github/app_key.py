@@ -15,9 +15,7 @@ _ALGORITHM = "RS256"
 
 
 def app_auth(settings: Settings) -> Auth.AppAuth:
-    """Return what authenticates as the App.
-
-    The key is loaded once, here: that takes far longer than the signature which every new token needs.
+    """Return what authenticates as the App that the settings name.
 
     Raises:
         ConfigurationError: the App's id or its key is missing, or the key is none.
@@ -28,8 +26,19 @@ def app_auth(settings: Settings) -> Auth.AppAuth:
             "GitHub App: set ACROUTER_GITHUB_APP_ID and ACROUTER_GITHUB_PRIVATE_KEY_FILE (or "
             "ACROUTER_GITHUB_PRIVATE_KEY)."
         )
+    return signed_as(settings.github_app_id, pem)
+
+
+def signed_as(app_id: int, pem: str) -> Auth.AppAuth:
+    """Return what authenticates as an App with this private key.
+
+    The key is loaded once, here: that takes far longer than the signature which every new token needs.
+
+    Raises:
+        ConfigurationError: the key is none.
+    """
     key = _load(pem)
-    return Auth.AppAuth(settings.github_app_id, sign_func=lambda claims: jwt.encode(claims, key, _ALGORITHM))
+    return Auth.AppAuth(app_id, sign_func=lambda claims: jwt.encode(claims, key, _ALGORITHM))
 
 
 def _load(pem: str) -> RSAPrivateKey:

@@ -66,6 +66,43 @@ def failed_run_of_suite(repository: Repository, suite_id: int) -> int | None:
     return int(failed[0]["id"]) if failed else None
 
 
+def second_attempt(repository: Repository, run_id: int) -> bool | None:
+    """Return whether a second attempt of a run is under way; None where there has been the first one alone."""
+    _, run = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/actions/runs/{run_id}")
+    if run.get("status") != "completed":
+        return True
+    return None if int(run.get("run_attempt") or 1) == 1 else False
+
+
+def rerun_failed_jobs(repository: Repository, run_id: int) -> None:
+    """Have the failed jobs of a run, and those that need them, run once more.
+
+    https://docs.github.com/en/rest/actions/workflow-runs#re-run-failed-jobs-from-a-workflow-run
+    """
+    repository.requester.requestJsonAndCheck(
+        "POST", f"{repository.url}/actions/runs/{run_id}/rerun-failed-jobs", input={}
+    )
+
+
+def failing_jobs(repository: Repository, run_id: int, branch: str) -> frozenset[str]:
+    """Return the names of the jobs that fail in the newest complete run of the same workflow on `branch`."""
+    _, run = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/actions/runs/{run_id}")
+    _, data = repository.requester.requestJsonAndCheck(
+        "GET",
+        f"{repository.url}/actions/runs",
+        parameters={"branch": branch, "status": "completed", "per_page": "100"},
+    )
+    same = [
+        other
+        for other in data["workflow_runs"]
+        if other.get("workflow_id") == run.get("workflow_id") and other["id"] != run_id
+    ]
+    if not same or same[0].get("conclusion") not in _FAILED:
+        return frozenset()
+    url = f"{repository.url}/actions/runs/{same[0]['id']}"
+    return frozenset(job["name"] for job in _jobs(repository, url) if job.get("conclusion") in _FAILED)
+
+
 def _jobs(repository: Repository, run_url: str) -> list[dict[str, Any]]:
     jobs: list[dict[str, Any]] = []
     for page in range(1, 11):

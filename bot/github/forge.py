@@ -1,6 +1,6 @@
 """GitHub as the workers' Forge. Each method is one concern's function with errors translated and a token at hand."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -8,11 +8,12 @@ from github.Repository import Repository
 
 from bot.errors import CredentialsRefused
 from bot.github import checks, ci, contents, hook_deliveries, issues, proposals, pulls
-from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, Clients
+from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, RERUN, Clients
 from bot.github.failures import translated
 from bot.github.hook_deliveries import Missed
 from sandbox.types import Author, GitRemote
 from store.settings import Settings
+from workers.errors import ForgeError, ForgeTemporary
 from workers.ports import (
     BranchHead,
     CheckRunContent,
@@ -62,6 +63,23 @@ class GitHubForge:
     def failed_run_of_suite(self, repository: RepositoryRef, suite_id: int) -> int | None:
         with self._open(repository, f"read the workflow runs of check suite {suite_id}") as opened:
             return ci.failed_run_of_suite(opened, suite_id)
+
+    def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
+        with self._open(repository, f"read workflow run {run_id}") as opened:
+            if (under_way := ci.second_attempt(opened, run_id)) is not None:
+                return under_way
+        try:
+            with self._clients.opened(repository, RERUN) as opened, translated(f"run {run_id} once more"):
+                ci.rerun_failed_jobs(opened, run_id)
+        except ForgeTemporary:
+            raise
+        except ForgeError:  # the App may only read Actions, which is enough for all else
+            return False
+        return True
+
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
+        with self._open(repository, f"read the workflow runs of {branch}") as opened:
+            return ci.failing_jobs(opened, run_id, branch)
 
     def default_branch(self, repository: RepositoryRef) -> BranchHead:
         with self._open(repository, "read the default branch") as opened:
@@ -117,6 +135,12 @@ class GitHubForge:
                 body=body,
                 draft=draft,
             )
+
+    def request_reviews(
+        self, repository: RepositoryRef, number: int, people: Sequence[str], teams: Sequence[str]
+    ) -> None:
+        with self._open(repository, f"ask for reviews of PR {number}") as opened:
+            pulls.request_reviews(opened, number, people, teams)
 
     def propose_file(
         self, repository: RepositoryRef, *, branch: str, path: str, text: str, title: str, body: str

@@ -1,5 +1,6 @@
 """Pull requests: read, found by their head, opened once, edited."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -57,6 +58,16 @@ def create_pull(
         if draft and "draft" in f"{error.data}".lower():
             return _post(repository, content | {"draft": False})
         raise
+
+
+def request_reviews(repository: Repository, number: int, people: Sequence[str], teams: Sequence[str]) -> None:
+    """Ask for reviews; GitHub leaves those alone who are asked already.
+
+    https://docs.github.com/en/rest/pulls/review-requests#request-reviewers-for-a-pull-request
+    """
+    wanted = {"reviewers": list(people), "team_reviewers": list(teams)}
+    url = f"{repository.url}/pulls/{number}/requested_reviewers"
+    repository.requester.requestJsonAndCheck("POST", url, input=wanted)
 
 
 def read_discussion(repository: Repository, number: int) -> str:

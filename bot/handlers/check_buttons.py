@@ -6,7 +6,7 @@ from bot.events import CheckRunRerequested
 from bot.handlers.configuration import CHECK_ID, check_configuration
 from bot.handlers.context import Context
 from bot.handlers.retrying import of_task
-from bot.handlers.rules import may_write, rules_now, why_not
+from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
 from bot.handlers.starting import refuse_person, start
 from store.tables import Task
 
@@ -20,7 +20,8 @@ def check_run_rerequested(context: Context, event: CheckRunRerequested) -> str |
     """
     if event.app_id != context.settings.github_app_id:
         return "another App's check"
-    if not may_write(context, event.sender):
+    permission = permission_of(context, event.sender)
+    if not is_writer(permission):
         return f"{event.sender.login} has no write permission"
     if event.external_id == CHECK_ID:
         return check_configuration(context, event.head_sha)
@@ -30,7 +31,7 @@ def check_run_rerequested(context: Context, event: CheckRunRerequested) -> str |
     if task is None or task.repository_id != context.repository.id:
         return "no task of this repository has this check"
     rules = rules_now(context)
-    if reason := why_not(context, event.sender, rules.config):
+    if reason := why_not(context, event.sender, permission, rules.config):
         if task.target_number is not None:
             refuse_person(context, task.target_number, event.sender.login, reason)
         return reason

@@ -7,7 +7,7 @@ from bot.github.ci import WRITERS_TRIGGERS
 from bot.handlers.context import BRANCH_PREFIX, Context
 from bot.handlers.rules import rules_now
 from bot.handlers.starting import start
-from bot.handlers.tasks import tasks_of_branch
+from bot.handlers.tasks import tasks_that_pushed
 from store.repo_config import CONFIG_FILE
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
@@ -17,13 +17,17 @@ _FAILED = frozenset({"failure", "timed_out"})
 _ACTIONS = "github-actions"
 
 
-def workflow_run_completed(context: Context, event: WorkflowRunCompleted) -> str | None:
+def workflow_run_completed(  # noqa: PLR0911  (one line a reason)
+    context: Context, event: WorkflowRunCompleted
+) -> str | None:
     """Handle a finished run of GitHub Actions."""
     if event.head_repository_id != context.repository.id:
         return "a run for a fork"
     if not event.head_branch:
         return "a run without a branch"
     if event.head_branch.startswith(BRANCH_PREFIX):
+        return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
+    if tasks_that_pushed(context, event.head_branch, event.head_sha):
         return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
     if event.conclusion not in _FAILED:
         return f"the run ended with '{event.conclusion}'"
@@ -32,7 +36,9 @@ def workflow_run_completed(context: Context, event: WorkflowRunCompleted) -> str
     return _start(context, event, event.run_id, event.name)
 
 
-def check_suite_completed(context: Context, event: CheckSuiteCompleted) -> str | None:
+def check_suite_completed(  # noqa: PLR0911  (one line a reason)
+    context: Context, event: CheckSuiteCompleted
+) -> str | None:
     """Handle a finished check suite: of Actions it tells what its run tells, of another service an outcome only."""
     if event.app_id is not None and event.app_id == context.settings.github_app_id:
         return "acrouter's own check"
@@ -42,6 +48,8 @@ def check_suite_completed(context: Context, event: CheckSuiteCompleted) -> str |
         if event.app_slug == _ACTIONS:
             return "counted by its workflow run"
         return _outcome(context, event, ref=f"suite:{event.suite_id}", name=event.app_slug or "CI")
+    if event.app_slug == _ACTIONS and tasks_that_pushed(context, event.head_branch, event.head_sha):
+        return "counted by its workflow run"
     if event.conclusion not in _FAILED:
         return f"the suite ended with '{event.conclusion}'"
     return _start_for_suite(context, event)
@@ -62,8 +70,7 @@ def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted
     if event.conclusion != "success" and event.conclusion not in _FAILED:
         return f"CI ended with '{event.conclusion}', which says nothing of the patch"
     kind = OutcomeKind.CI_PASSED if event.conclusion == "success" else OutcomeKind.CI_FAILED
-    # CI on somebody else's later commit is no verdict on the patch.
-    tasks = [task for task in tasks_of_branch(context, event.head_branch) if task.head_sha == event.head_sha]
+    tasks = tasks_that_pushed(context, event.head_branch, event.head_sha)
     for task in tasks:
         data = {"name": name, "head_sha": event.head_sha}
         context.record_outcome(task, kind, ref=ref, at=event.at, data=data)
@@ -84,8 +91,12 @@ def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, 
     head = context.forge.branch_head(context.repository, branch)
     if head is None or head.sha != head_sha:
         return "the branch has moved on"
+    if rules.config.rerun_flakes and context.forge.rerun_failed_jobs(context.repository, run_id):
+        return "its failed jobs run once more first: it may be a flake"
     pull = context.forge.find_pull_request(context.repository, branch)
     number = pull.number if pull is not None and pull.state == "open" else None
+    if number is not None and pull is not None and (reason := _base_is_to_blame(context, run_id, pull.base_ref)):
+        return reason
     return start(
         context,
         NewTask(
@@ -104,3 +115,10 @@ def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, 
         rules,
         marker="",  # nobody asked: there is nobody to answer
     )
+
+
+def _base_is_to_blame(context: Context, run_id: int, base_ref: str) -> str | None:
+    """Why a PR's failed run is not the PR's: each job that failed fails on the base branch too."""
+    here = {job.name for job in context.forge.ci_failure(context.repository, run_id).jobs}
+    there = context.forge.failing_jobs(context.repository, run_id, base_ref)
+    return f"the same jobs fail on {base_ref}: {', '.join(sorted(here))}" if here and here <= there else None

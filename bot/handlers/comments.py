@@ -8,7 +8,7 @@ from bot.events import CommentCreated
 from bot.handlers import dimensions, retrying
 from bot.handlers.context import Context
 from bot.handlers.explaining import budget, explanation, status
-from bot.handlers.rules import may_write, rules_now, why_not
+from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
 from bot.handlers.starting import refuse_person, start
 from store.states import TaskKind, TaskState, Trigger
 from store.suggest import did_you_mean
@@ -16,6 +16,7 @@ from templates import render
 from workers.configuration import InForce, kept
 from workers.control import latest_task, request_stop
 from workers.intake import NewTask
+from workers.ports import Permission
 
 _ACQUAINTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"})
 
@@ -32,7 +33,8 @@ def comment_created(context: Context, event: CommentCreated) -> str | None:
         wrong = error
     if not commands and wrong is None:
         return "no command"
-    if not event.sender.is_bot and not may_write(context, event.sender):
+    permission = permission_of(context, event.sender)
+    if not event.sender.is_bot and not is_writer(permission):
         # Strangers get no answer: a comment of theirs must not make comments of ours.
         if event.author_association in _ACQUAINTED:
             refuse_person(context, event.number, event.sender.login)
@@ -42,7 +44,7 @@ def comment_created(context: Context, event: CommentCreated) -> str | None:
             raise wrong
         rules = rules_now(context)
         if any(command.verb.starts_work for command in commands) or event.sender.is_bot:
-            _check_who(context, event, rules)
+            _check_who(context, event, permission, rules)
         for command in commands:
             _check_model(context, command)
         reasons = [_carry_out(context, event, command, rules) for command in commands]
@@ -145,8 +147,8 @@ def _may_be_allowed(context: Context, event: CommentCreated) -> bool:
     return event.sender.login.casefold() in {login.casefold() for login in config.who.bots}
 
 
-def _check_who(context: Context, event: CommentCreated, rules: InForce) -> None:
-    if reason := why_not(context, event.sender, rules.config):
+def _check_who(context: Context, event: CommentCreated, permission: Permission, rules: InForce) -> None:
+    if reason := why_not(context, event.sender, permission, rules.config):
         raise CommandError(reason)
     if not rules.config.triggers.commands:
         raise CommandError("Here commands start no work (`triggers.commands` in .acrouter.yml).")

@@ -3,7 +3,7 @@
 from bot.events import IssueLabeled
 from bot.handlers import dimensions
 from bot.handlers.context import Context
-from bot.handlers.rules import may_write, rules_now, why_not
+from bot.handlers.rules import is_writer, permission_of, rules_now, why_not
 from bot.handlers.starting import refuse_person, start
 from store.states import TaskKind, Trigger
 from workers.configuration import kept
@@ -17,13 +17,14 @@ def issue_labeled(context: Context, event: IssueLabeled) -> str | None:
         return "another label"
     if not event.is_open:
         return "the issue is closed"
-    if not event.sender.is_bot and not may_write(context, event.sender):
+    permission = permission_of(context, event.sender)
+    if not event.sender.is_bot and not is_writer(permission):
         # Triagers may label without being able to push: they are owed a word.
         refuse_person(context, event.number, event.sender.login)
         context.forge.set_state_label(context.repository, event.number, "none", label)
         return f"{event.sender.login} has no write permission"
     rules = rules_now(context)
-    if reason := why_not(context, event.sender, rules.config):
+    if reason := why_not(context, event.sender, permission, rules.config):
         if not event.sender.is_bot:
             refuse_person(context, event.number, event.sender.login, reason)
             context.forge.set_state_label(context.repository, event.number, "none", label)

@@ -24,14 +24,23 @@ def rules_now(context: Context) -> InForce:
 
 def may_write(context: Context, sender: Sender) -> bool:
     """Ask GitHub now whether a person may push to the repository. A bot is no person."""
-    return not sender.is_bot and _at_least(context, sender, "write")
+    return is_writer(permission_of(context, sender))
 
 
-def why_not(context: Context, sender: Sender, config: RepositoryConfig) -> str | None:
-    """Return why somebody may not start work here, as a sentence, or None where they may."""
+def permission_of(context: Context, sender: Sender) -> Permission:
+    """Ask GitHub now what a person may do. A bot is no person."""
+    return "none" if sender.is_bot else context.forge.permission(context.repository, sender.login)
+
+
+def is_writer(permission: Permission) -> bool:
+    return _RANK[permission] >= _RANK["write"]
+
+
+def why_not(context: Context, sender: Sender, permission: Permission, config: RepositoryConfig) -> str | None:
+    """Return why somebody with this permission may not start work here, as a sentence, or None where they may."""
     if sender.is_bot:
         return None if _is_allowed_bot(context, sender, config) else f"{sender.login} is a bot that is not on the list."
-    if not _at_least(context, sender, config.who.permission):
+    if _RANK[permission] < _RANK[config.who.permission]:
         return f"Here it takes {config.who.permission} permission to give acrouter work (`who.permission`)."
     if config.who.teams and not any(
         context.forge.is_team_member(context.repository, team, sender.login) for team in config.who.teams
@@ -43,7 +52,3 @@ def why_not(context: Context, sender: Sender, config: RepositoryConfig) -> str |
 def _is_allowed_bot(context: Context, sender: Sender, config: RepositoryConfig) -> bool:
     listed = {login.casefold() for login in config.who.bots}
     return sender.login.casefold() in listed and sender.login != context.forge.login()
-
-
-def _at_least(context: Context, sender: Sender, least: Permission) -> bool:
-    return _RANK[context.forge.permission(context.repository, sender.login)] >= _RANK[least]

@@ -24,6 +24,11 @@ def tasks_of_branch(context: Context, branch: str) -> Sequence[Task]:
         ).all()
 
 
+def tasks_that_pushed(context: Context, branch: str, sha: str) -> Sequence[Task]:
+    """Return the tasks whose work a commit on a branch is; somebody else's later commit is nobody's."""
+    return [task for task in tasks_of_branch(context, branch) if task.head_sha == sha]
+
+
 def tasks_of_commit(context: Context, sha: str) -> Sequence[Task]:
     """Return the tasks whose work came into the repository as this commit: as pushed, or as merged.
 

@@ -22,7 +22,7 @@ def make_encoder(name: str) -> Encoder:
     if name == "hashing":
         return HashingEncoder()
     if name == "minilm":
-        from routing.encoders.sentence import minilm
+        from routing.encoders.onnx_encoder import minilm
 
         return minilm()
     if kind == "sentence-transformers" and argument:

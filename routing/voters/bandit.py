@@ -1,91 +1,77 @@
-"""Bandit: Thompson sampling, which tries models in proportion to the chance that they are the best.
+"""Bandit: contextual Thompson sampling or LinUCB over shared and per-model weights, with prices.
 
-Thompson (1933); Russo et al., "A Tutorial on Thompson Sampling" (arXiv 1707.02038). A model's score on a dimension has
-a Beta posterior whose prior is the model's mean over all dimensions; its reward is that score less its expected cost.
-The chance of each model to be the best is computed by quadrature on a grid, and one model is drawn from exactly these
-chances: they are the propensities of what is drawn, with no sampling error.
+Thompson (1933); Agrawal & Goyal 2013 (arXiv 1209.3352); Li et al. 2010 (arXiv 1003.0146). The scores of all models on a
+task are jointly Gaussian (`routing.abilities`). The chance of each model to be the best for its price is counted over
+scenarios: fixed, evenly spread draws from that Gaussian. They are the shares of its vote.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
-from routing.priors import STRENGTH, prior_scores
+import numpy as np
+
+from routing.abilities import DEFAULT_SPREADS, Abilities, Spreads
+from routing.logits import Floats, sigmoid
+from routing.priors import prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
-from routing.tallies import Tallies
+from routing.scenarios import SCENARIOS, draws
 from routing.types import Evidence, Memory, Pool, RoutingTask, Vote
-
-BACKOFF_STRENGTH = 4.0
-"""How many attempts the model's mean over all dimensions counts as in each: a new dimension is explored again."""
-_GRID = 1024
+from routing.voters.shares import softmax_shares
 
 
 class Bandit:
-    """Beta-Bernoulli Thompson sampling for each dimension and model, with prices."""
+    """Learns weights of features. Late outcomes replace, missing ones leave the verifier's score, models may join."""
 
     name = "bandit"
 
-    def __init__(self, weights: RewardWeights = DEFAULT_REWARD) -> None:
+    def __init__(
+        self,
+        weights: RewardWeights = DEFAULT_REWARD,
+        *,
+        method: Literal["thompson", "linucb"] = "thompson",
+        alpha: float = 1.0,
+        spreads: Spreads = DEFAULT_SPREADS,
+    ) -> None:
+        """`alpha`: standard errors that LinUCB adds to a mean."""
         self._weights = weights
-        self._tallies = Tallies()
+        self._method = method
+        self._alpha = alpha
+        self._abilities = Abilities(spreads)
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
-        prior = prior_scores(pool)
-        alphas, betas, scores = [], [], {}
-        for model in pool.names:
-            overall = self._tallies.of_model(model).mean_score(prior[model], STRENGTH)
-            tally = self._tallies.of(task.dimension, model)
-            alphas.append(tally.score_sum + BACKOFF_STRENGTH * overall)
-            betas.append(tally.weight - tally.score_sum + BACKOFF_STRENGTH * (1.0 - overall))
-            scores[model] = alphas[-1] / (alphas[-1] + betas[-1])
-        losses = [self._weights.usd * pool.expected_cost_usd(model) / self._weights.score for model in pool.names]
-        chances = chances_to_be_best(np.array(alphas), np.array(betas), np.array(losses))
-        shares = dict(zip(pool.names, chances.tolist(), strict=True))
+        names = list(pool.names)
+        belief = self._abilities.belief(task.dimension, task.traits, task.embedding, prior_scores(pool))
+        deviations = _beside_others(belief.known_apart)
+        losses = np.array([self._weights.usd * pool.expected_cost_usd(name) for name in names])
+        if self._method == "linucb":
+            ahead = self._weights.score * sigmoid(belief.mean + self._alpha * deviations) - losses
+            shares = softmax_shares(dict(zip(names, ahead.tolist(), strict=True)))
+        else:
+            scenarios = sigmoid(draws(belief.mean, belief.known_apart))
+            best = np.argmax(self._weights.score * scenarios - losses, axis=1)
+            counts = np.bincount(best, minlength=len(names)) / SCENARIOS
+            shares = dict(zip(names, counts.tolist(), strict=True))
+        leading = sorted(shares, key=lambda name: -shares[name])[:4]
         return Vote(
             voter=self.name,
             shares=shares,
-            reason="Chance to be the best, given all attempts so far: "
-            + ", ".join(f"{m} {shares[m]:.0%}" for m in sorted(shares, key=lambda m: -shares[m])[:4])
+            reason="Chance to be the best for its price, given tasks like this one: "
+            + ", ".join(f"{name} {shares[name]:.0%}" for name in leading)
             + ".",
-            expected_scores=scores,
-            randomised=True,
+            expected_scores=dict(zip(names, belief.scores().tolist(), strict=True)),
+            deviations=dict(zip(names, deviations.tolist(), strict=True)),
+            spread=belief.spread,
         )
 
     def learn(self, evidence: Evidence) -> None:
-        self._tallies.put(evidence)
+        self._abilities.learn(evidence)
 
     def forget(self, key: str) -> None:
-        self._tallies.remove(key)
+        self._abilities.forget(key)
 
 
-def chances_to_be_best(
-    alphas: NDArray[np.float64], betas: NDArray[np.float64], losses: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return, for each of n arms, the probability that Beta(alpha, beta) - loss is the largest; they sum to 1.
-
-    Each posterior is put on a common grid of rewards as the mass of its cells; within a cell ties are shared evenly.
-    """
-    count = len(alphas)
-    if count == 1:
-        return np.ones(1)
-    # An arm that cannot reach the worst reward of the best-placed arm has no chance; it must not stretch the grid.
-    losses = losses - losses.min()
-    in_reach = losses < 1.0
-    edges = np.linspace(-float(losses[in_reach].max()), 1.0, _GRID + 1)
-    centres = (edges[:-1] + edges[1:]) / 2
-    scores = centres[None, :] + losses[in_reach, None]
-    inside = (scores > 0.0) & (scores < 1.0)
-    safe = np.where(inside, scores, 0.5)
-    logs = (alphas[in_reach, None] - 1) * np.log(safe) + (betas[in_reach, None] - 1) * np.log1p(-safe)
-    logs = np.where(inside, logs, -np.inf)
-    mass = np.exp(logs - logs.max(axis=1, keepdims=True))
-    mass /= mass.sum(axis=1, keepdims=True)
-    below = np.cumsum(mass, axis=1) - mass / 2
-    # The product over the *other* arms: of those before and those after, since a division could be by 0.
-    ones = np.ones((1, _GRID))
-    before = np.cumprod(np.concatenate([ones, below[:-1]]), axis=0)
-    after = np.cumprod(np.concatenate([ones, below[:0:-1]]), axis=0)[::-1]
-    chances = np.zeros(count)
-    chances[in_reach] = np.sum(mass * before * after, axis=1)
-    normalised: NDArray[np.float64] = chances / chances.sum()
-    return normalised
+def _beside_others(covariance: Floats) -> Floats:
+    """Return (M,) standard deviations without what is as uncertain for all: that cannot change who is best."""
+    centred = covariance - covariance.mean(axis=0) - covariance.mean(axis=1)[:, None] + covariance.mean()
+    found: Floats = np.sqrt(np.maximum(np.diag(centred), 0.0))
+    return found

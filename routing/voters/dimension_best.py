@@ -1,37 +1,40 @@
 """DimensionBest: which model does best on tasks of this dimension (the paper's strongest simple router)."""
 
+from routing.base_rates import OVERALL, BaseRate, BaseRates
 from routing.priors import STRENGTH, prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights, reward
-from routing.tallies import Tallies
 from routing.types import Evidence, Memory, Pool, RoutingTask, Vote
 from routing.voters.shares import softmax_shares
 
 BACKOFF_STRENGTH = 4.0
 """A model's mean over all dimensions counts as this many attempts in each."""
 _LOWEST_CONFIDENCE = 0.2
-"""With nothing but prices known it still says which it would take."""
+"""With nothing but published scores and prices known it still says which it would take."""
 _HALF_CONFIDENCE = 5.0
 """Attempts at which the confidence is half way up."""
 
+_NOTHING = BaseRate()
+
 
 class DimensionBest:
-    """Beta-smoothed success and mean cost for each dimension and model, backing off to the model, then to its price."""
+    """Smoothed success for each dimension and model, backing off to the model, then to what is published of it."""
 
     name = "dimension_best"
 
     def __init__(self, weights: RewardWeights = DEFAULT_REWARD) -> None:
         self._weights = weights
-        self._tallies = Tallies()
+        self._rates = BaseRates()
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
         prior = prior_scores(pool)
+        every, here = self._rates.of(OVERALL), self._rates.of(str(task.dimension))
         scores, seen = {}, {}
         for model in pool.names:
-            overall = self._tallies.of_model(model).mean_score(prior[model], STRENGTH)
-            tally = self._tallies.of(task.dimension, model)
-            scores[model] = tally.mean_score(overall, BACKOFF_STRENGTH)
-            seen[model] = tally.attempts
+            overall = every.get(model, _NOTHING).mean(prior[model], STRENGTH)
+            rate = here.get(model, _NOTHING)
+            scores[model] = rate.mean(overall, BACKOFF_STRENGTH)
+            seen[model] = rate.attempts
         rewards = {m: reward(scores[m], pool.expected_cost_usd(m), self._weights) for m in pool.names}
         best = max(rewards, key=lambda model: rewards[model])
         attempts = sum(seen.values())
@@ -45,14 +48,14 @@ class DimensionBest:
         )
 
     def learn(self, evidence: Evidence) -> None:
-        self._tallies.put(evidence)
+        self._rates.learn(evidence)
 
     def forget(self, key: str) -> None:
-        self._tallies.remove(key)
+        self._rates.forget(key)
 
     def _reason(self, task: RoutingTask, best: str, score: float, attempts: int) -> str:
         kind = str(task.dimension).replace("_", " ")
         if not attempts:
-            return f"No attempt of {best} at a {kind} task was seen yet; by its price and other tasks it comes first."
+            return f"No attempt of {best} at a {kind} task was seen yet; by other tasks and what is published it leads."
         plural = "attempt" if attempts == 1 else "attempts"
         return f"On {kind} tasks {best} does best for its price: expected score {score:.2f} after {attempts} {plural}."

@@ -1,29 +1,39 @@
-"""MemoryKnn: how the models did on the most similar tasks of the past."""
+"""MemoryKnn: how hard the most similar tasks of the past were, and who solved them.
+
+A neighbour tells two things. Whoever tried it, its result tells how hard such tasks are for every model: it moves the
+distribution of the difficulty (`routing.difficulty`), the more the more similar it is. And it tells of the model that
+tried it in particular.
+"""
 
 from collections import defaultdict
 
+import numpy as np
+
+from routing.base_rates import OVERALL, BaseRate, BaseRates
+from routing.difficulty import NODE_WEIGHTS, curves
 from routing.evidence import PROVISIONAL_WEIGHT
+from routing.failures import PRIOR_SPREAD
 from routing.memory import NEIGHBOURS
-from routing.priors import prior_scores
+from routing.priors import STRENGTH, prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights, reward
-from routing.types import Evidence, Memory, Pool, RoutingTask, Vote
+from routing.types import Evidence, Memory, Neighbour, Pool, RoutingTask, Vote
 from routing.voters.shares import softmax_shares
 
-PRIOR_STRENGTH = 1.0
-"""The prior counts as one identical task: one failure next door is a hint and no verdict."""
+OWN_STRENGTH = 2.0
+"""What the difficulty says of a model counts as this many identical tasks: one failure next door is no verdict."""
+
+_NOTHING = BaseRate()
 
 
 class MemoryKnn:
-    """Similarity-weighted score and cost of the neighbours for each model; abstains without neighbours.
-
-    It keeps nothing of its own: the memory is filled by the router.
-    """
+    """Beliefs from the neighbours' results; abstains without neighbours. Of its own it keeps means alone."""
 
     name = "memory_knn"
 
     def __init__(self, weights: RewardWeights = DEFAULT_REWARD) -> None:
         self._weights = weights
+        self._rates = BaseRates()
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
         if task.embedding is None:
@@ -32,34 +42,41 @@ class MemoryKnn:
         known = [n for n in neighbours if n.model in pool.names]
         if not known:
             return Vote(self.name, {}, reason="No similar task was seen yet.", neighbours=neighbours)
-        mass: defaultdict[str, float] = defaultdict(float)
-        score_sum: defaultdict[str, float] = defaultdict(float)
-        cost_sum: defaultdict[str, float] = defaultdict(float)
-        for neighbour in known:
-            nearness = neighbour.similarity * (1.0 if neighbour.final else PROVISIONAL_WEIGHT)
-            mass[neighbour.model] += nearness
-            score_sum[neighbour.model] += nearness * neighbour.score
-            cost_sum[neighbour.model] += nearness * neighbour.cost_usd
         prior = prior_scores(pool)
-        scores, rewards = {}, {}
-        for model in pool.names:
-            total = mass[model] + PRIOR_STRENGTH
-            scores[model] = (score_sum[model] + PRIOR_STRENGTH * prior[model]) / total
-            cost = (cost_sum[model] + PRIOR_STRENGTH * pool.expected_cost_usd(model)) / total
-            rewards[model] = reward(scores[model], cost, self._weights)
-        seen = sum(mass.values())
+        every = self._rates.of(OVERALL)
+        base = {m: every.get(m, _NOTHING).mean(prior[m], STRENGTH) for m in pool.names}
+        names = list(base)
+        chances = curves(np.array(list(base.values())), PRIOR_SPREAD)
+        logs = np.zeros_like(NODE_WEIGHTS)
+        own_mass: defaultdict[str, float] = defaultdict(float)
+        own_score: defaultdict[str, float] = defaultdict(float)
+        for neighbour in known:
+            nearness = _nearness(neighbour)
+            chance = chances[names.index(neighbour.model)]
+            logs += nearness * (neighbour.score * np.log(chance) + (1 - neighbour.score) * np.log1p(-chance))
+            own_mass[neighbour.model] += nearness
+            own_score[neighbour.model] += nearness * neighbour.score
+        weights = NODE_WEIGHTS * np.exp(logs - logs.max())
+        moved = dict(zip(names, (chances @ weights / weights.sum()).tolist(), strict=True))
+        scores = {m: (own_score[m] + OWN_STRENGTH * moved[m]) / (own_mass[m] + OWN_STRENGTH) for m in names}
+        rewards = {m: reward(scores[m], pool.expected_cost_usd(m), self._weights) for m in names}
+        seen = sum(own_mass.values())
         best = max(rewards, key=lambda model: rewards[model])
         return Vote(
             voter=self.name,
             shares=softmax_shares(rewards),
-            confidence=seen / (seen + PRIOR_STRENGTH),
-            reason=f"Among {len(known)} attempts at similar tasks {best} did best for its price.",
+            confidence=seen / (seen + OWN_STRENGTH),
+            reason=f"By {len(known)} attempts at similar tasks {best} does best for its price.",
             expected_scores=scores,
             neighbours=neighbours,
         )
 
     def learn(self, evidence: Evidence) -> None:
-        """Keep nothing: the neighbours come from the memory."""
+        self._rates.learn(evidence)
 
     def forget(self, key: str) -> None:
-        """Keep nothing: the neighbours come from the memory."""
+        self._rates.forget(key)
+
+
+def _nearness(neighbour: Neighbour) -> float:
+    return neighbour.similarity * (1.0 if neighbour.final else PROVISIONAL_WEIGHT)

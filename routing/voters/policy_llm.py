@@ -81,6 +81,8 @@ def _why(error: Exception) -> str:
     match error:
         case DeadlineError():
             return f"The policy model did not answer: {error}."
+        case httpx.TimeoutException():  # a step of the call took the whole deadline
+            return "The policy model did not answer in time."
         case PolicyError():
             return f"The policy model's answer cannot be used: {error}."
         case httpx.HTTPError():

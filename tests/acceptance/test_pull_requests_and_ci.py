@@ -48,7 +48,7 @@ def test_route_fix_on_a_pr_opens_a_pr_to_its_branch(
 def test_a_failed_ci_run_is_repaired_where_the_repository_says_so(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:
-    host(BUG, config=CONFIG + "on_ci_failure: [ci]\n")
+    host(BUG, config=CONFIG + "on_ci_failure: [ci]\nrerun_flakes: false\n")
     installation.ensure_worker()
     test = find_bug(BUG).regression_test
     head = github.push("hints", {test.path: test.text}, by="maintainer")

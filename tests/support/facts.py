@@ -1,11 +1,12 @@
 """Facts by hand: a few tasks with attempts, as the statistics take them."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from bot.dashboard import facts as f
-from bot.dashboard.facts import AttemptFacts, Facts, SpendFacts, TaskFacts, Words
+from bot.dashboard.facts import AttemptFacts, Facts, SpendFacts, TaskFacts, Titles, Words
 from store.states import AttemptState, TaskKind, TaskState, Trigger
 
 NOW = 20_000 * f.DAY_S + 43_200.0
@@ -45,7 +46,7 @@ class Done:
 
 def facts_of(*stories: Done) -> Facts:
     """Return facts that tell these stories; every attempt is paid on its task's day."""
-    models, persons, dimensions = Words(), Words(), Words()
+    models, persons, dimensions, titles = Words(), Words(), Words(), Titles()
     tasks: list[tuple[object, ...]] = []
     attempts: list[tuple[object, ...]] = []
     spend: list[tuple[int, int, int, int]] = []
@@ -58,7 +59,7 @@ def facts_of(*stories: Done) -> Facts:
             code = models.code(tried.model)
             state = f.ATTEMPT_STATES.index(tried.state)
             ended = created + tried.seconds
-            attempts.append((identity, number, place, code, state, 0.5, tried.usd, 3, created, ended))
+            attempts.append((identity, number, place, code, state, tried.usd, created, ended))
             spend.append((int(created // f.DAY_S), code, story.repository, round(tried.usd * 1_000_000)))
         first = story.first or (story.attempts[0].model if story.attempts else "")
         ended_at = float("nan") if story.state.is_open else created + story.seconds
@@ -78,16 +79,17 @@ def facts_of(*stories: Done) -> Facts:
                 models.code(first) if first else -1,
                 story.propensity,
                 story.reverted,
-                story.title,
+                titles.place(story.title),
             )
         )
     return Facts(
-        TaskFacts(*_columns(tasks, "iiiiiibiiffifbo")),
-        AttemptFacts(*_columns(attempts, "iiiiiffiff")),
+        TaskFacts(*_columns(tasks, "iiiiiibiiffifbi")),
+        AttemptFacts(*_columns(attempts, "iiiiifff")),
         SpendFacts(*_columns(spend, "iiii")),
         models,
         persons,
         dimensions,
+        titles,
         {42: "octo/tools", 43: "octo/secret"},
     )
 
@@ -102,7 +104,7 @@ def lost_by(model: str, usd: float = 0.1, **story: object) -> Done:
     return Done(TaskState.NO_FIX, (Tried(model, usd),), **story)  # type: ignore[arg-type]
 
 
-def _columns(rows: list[tuple[object, ...]] | list[tuple[int, int, int, int]], types: str) -> list[np.ndarray]:  # type: ignore[type-arg]
+def _columns(rows: list[tuple[object, ...]] | list[tuple[int, int, int, int]], types: str) -> list[Any]:
     kinds = {"i": np.int64, "f": np.float64, "b": np.bool_, "o": np.object_}
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     return [np.array(column, dtype=kinds[kind]) for column, kind in zip(columns, types, strict=True)]

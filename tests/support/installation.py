@@ -61,14 +61,17 @@ class Installation:
     def start_web(self, timeout_s: float = 60) -> None:
         self._start("web", "up", "--host", "127.0.0.1", "--port", str(self.port))
 
-        def answers() -> bool:
-            self._alive("web")
-            try:
-                return httpx.get(f"{self.url}/healthz", timeout=2).status_code == httpx.codes.OK
-            except httpx.TransportError:
-                return False
+        # One client: a new one for each question reads the machine's certificates again.
+        with httpx.Client(base_url=self.url, timeout=2, trust_env=False) as client:
 
-        wait_until(answers, timeout_s, "acrouter's web part")
+            def answers() -> bool:
+                self._alive("web")
+                try:
+                    return client.get("/healthz").status_code == httpx.codes.OK
+                except httpx.TransportError:
+                    return False
+
+            wait_until(answers, timeout_s, "acrouter's web part")
 
     def start_worker(self, name: str = "worker") -> None:
         self._start(name, "worker")

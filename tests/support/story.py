@@ -47,11 +47,12 @@ class StoryForge(MemoryForge):
     issues: dict[int, PullRequestInfo] = field(default_factory=dict)
     """PRs by number."""
     proposals: list[dict[str, Any]] = field(default_factory=list)
+    proposed: dict[tuple[str, str], PullRequestInfo] = field(default_factory=dict)
     failed_runs: dict[int, CiFailure] = field(default_factory=dict)
     run_attempts: dict[int, int] = field(default_factory=dict)
     may_rerun: bool = True
     failing: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Names of the jobs that fail on a commit of a workflow."""
+    """Names of the jobs that fail on a branch."""
 
     def login(self) -> str:
         return "acrouter[bot]"
@@ -101,22 +102,25 @@ class StoryForge(MemoryForge):
             base_ref="main",
             url="https://github.example/octo/tools/pull/99",
         )
-        self.pulls[values["branch"]] = pull
+        self.proposed[repository.full_name, values["branch"]] = pull
         return pull
+
+    def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
+        return self.proposed.get((repository.full_name, head_ref)) or super().find_pull_request(repository, head_ref)
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure:
         return self.failed_runs[run_id]
 
     def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
         self._enter("rerun_failed_jobs")
-        if not self.may_rerun:
+        if not self.may_rerun or self.run_attempts.get(run_id, 1) > 1:
             return False
         self.run_attempts[run_id] = self.run_attempts.get(run_id, 1) + 1
         return True
 
-    def failing_jobs(self, repository: RepositoryRef, workflow: str, branch: str) -> frozenset[str]:
+    def failing_jobs(self, repository: RepositoryRef, run_id: int, branch: str) -> frozenset[str]:
         self._enter("failing_jobs")
-        return self.failing.get(f"{workflow}@{branch}", frozenset())
+        return self.failing.get(branch, frozenset())
 
 
 class Story:

@@ -26,7 +26,7 @@
       width: host.clientWidth, height: 210, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       padding: [10, 8, 0, 0], cursor: { points: { size: 7 }, drag: { x: false, y: false } },
       scales: { y: { range: told.format === "share" ? [0, 1] : (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
-      axes: [Object.assign(axis((v) => v), { values: undefined, size: 34 }), axis(format)],
+      axes: [Object.assign(axis((v) => v), { size: 34, space: 64, values: (_, splits) => splits.map((v) => new Date(v * 1e3).toLocaleDateString("en-GB", { month: "short", day: "numeric", timeZone: "UTC" })) }), axis(format)],
       series: [{ label: told.bucket, value: (_, v) => (v == null ? "–" : new Date(v * 1e3).toLocaleDateString("en-GB", day)) }].concat(
         order.map((i) => {
           const paint = colour("--m" + told.series[i].colour);

@@ -8,7 +8,16 @@ from bot.demo.hub.state import Label, Repository, State, User
 
 Json = dict[str, Any]
 
-EVENTS = ("issues", "issue_comment", "pull_request", "pull_request_review", "check_suite", "workflow_run", "push")
+EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "check_suite",
+    "check_run",
+    "workflow_run",
+    "push",
+)
 
 _USER_LINKS = {
     "followers_url": "/followers",

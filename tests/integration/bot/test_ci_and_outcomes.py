@@ -25,7 +25,7 @@ def kinds(world: World) -> list[OutcomeKind]:
 
 
 def test_a_failed_run_starts_one_task_though_two_events_tell_of_it(world: World) -> None:
-    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     sha = world.github.push("feature", {"a.txt": "a\n"})
     run = world.github.fail_ci(sha, "feature")
     world.settle()
@@ -41,7 +41,7 @@ def test_a_failed_run_starts_one_task_though_two_events_tell_of_it(world: World)
 
 
 def test_the_check_suite_alone_is_enough(world: World) -> None:
-    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     sha = world.github.push("feature", {"a.txt": "a\n"})
     world.settle()
     world.github.lose_webhooks(1)
@@ -51,7 +51,7 @@ def test_the_check_suite_alone_is_enough(world: World) -> None:
 
 
 def test_a_failed_run_of_a_pr_puts_its_words_there(world: World) -> None:
-    world.github.push("main", {".acrouter.yml": "on_ci_failure: [ci]\n"})
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: [ci]\nrerun_flakes: false\n"})
     sha = world.github.push("feature", {"a.txt": "a\n"})
     number = world.github.open_pull_request("Feature", head="feature")
     world.github.fail_ci(sha, "feature", workflow="ci")
@@ -66,7 +66,7 @@ def test_a_failed_run_starts_nothing_unless_the_default_branch_says_so(world: Wo
     if text is not None:
         world.github.push("main", {".acrouter.yml": text})
     # The branch's own word does not count.
-    sha = world.github.push("feature", {".acrouter.yml": "on_ci_failure: true\n"})
+    sha = world.github.push("feature", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     world.github.fail_ci(sha, "feature")
     world.settle()
     assert world.tasks() == []
@@ -74,14 +74,14 @@ def test_a_failed_run_starts_nothing_unless_the_default_branch_says_so(world: Wo
 
 @pytest.mark.parametrize("event", ["issue_comment", "issues", "pull_request_target", "watch", "workflow_run"])
 def test_a_run_that_a_stranger_can_make_fail_starts_nothing(world: World, event: str) -> None:
-    sha = world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    sha = world.github.push("main", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     world.github.fail_ci(sha, "main", event=event)
     world.settle()
     assert world.tasks() == []
 
 
 def test_an_old_run_of_a_branch_that_moved_on_starts_nothing(world: World) -> None:
-    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     old = world.github.push("feature", {"a.txt": "a\n"})
     world.github.push("feature", {"a.txt": "b\n"})
     world.github.fail_ci(old, "feature")
@@ -90,7 +90,7 @@ def test_an_old_run_of_a_branch_that_moved_on_starts_nothing(world: World) -> No
 
 
 def test_ci_on_our_own_branch_is_an_outcome_and_starts_nothing(world: World) -> None:
-    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\n"})
+    world.github.push("main", {".acrouter.yml": "on_ci_failure: true\nrerun_flakes: false\n"})
     task_id, _ = published(world)
     head = world.tasks()[0].head_sha
     world.github.fail_ci(head, "acrouter/task-1")

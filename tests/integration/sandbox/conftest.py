@@ -9,6 +9,7 @@ import pytest
 from sandbox.bubblewrap_backend import BubblewrapBackend
 from sandbox.docker_backend import DockerBackend
 from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
+from tests.support.backends import bubblewrap_with_shared_base
 
 SMALL = Limits(memory_mb=256, cpus=1.0, pids=64, disk_mb=64, output_bytes=100_000)
 OWNER = {"task": "1", "owner": "tests"}
@@ -24,16 +25,7 @@ def docker_backend() -> DockerBackend:
 
 @pytest.fixture(scope="session")
 def bubblewrap_backend(tmp_path_factory: pytest.TempPathFactory) -> BubblewrapBackend:
-    # The base environment takes half a minute and is the same for every run; all else is this run's own.
-    data = tmp_path_factory.mktemp("bubblewrap")
-    cache = Path(__file__).parents[3] / ".cache" / "bubblewrap-environments"
-    cache.mkdir(parents=True, exist_ok=True)
-    (data / "bubblewrap").mkdir()
-    (data / "bubblewrap" / "environments").symlink_to(cache)
-    backend = BubblewrapBackend(data, SMALL)
-    backend.check()
-    backend.ensure_base()
-    return backend
+    return bubblewrap_with_shared_base(tmp_path_factory.mktemp("bubblewrap"), SMALL)
 
 
 @pytest.fixture(

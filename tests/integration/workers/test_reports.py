@@ -93,7 +93,28 @@ def test_what_github_refuses_costs_that_part_alone(runtime: Runtime, forge: Memo
     forge.refusals = {"upsert_status_comment": [ForgeError("locked")], "upsert_check_run": [TargetGone("no commit")]}
     report(runtime, task_id)
     assert forge.labels == {1: "working"}
+    assert forge.comments == {1: []}
+    assert row(runtime.database, task_id).report_due, "it may have been a moment's trouble"
+    wait_no_longer(runtime.database, task_id)
+    report(runtime, task_id)
+    assert len(forge.comments[1]) == 1
     assert not row(runtime.database, task_id).report_due
+
+
+def test_words_that_github_refuses_again_and_again_are_given_up(runtime: Runtime, forge: MemoryForge) -> None:
+    task_id = add_task(runtime.database)
+    forge.refusals = {"upsert_status_comment": [ForgeError("locked") for _ in range(9)]}
+    for tries in range(1, 4):
+        assert row(runtime.database, task_id).report_due
+        wait_no_longer(runtime.database, task_id)
+        report(runtime, task_id)
+        assert forge.calls.count("upsert_status_comment") == tries
+    assert not row(runtime.database, task_id).report_due
+
+
+def wait_no_longer(database: Database, task_id: int) -> None:
+    with database.session() as session:
+        session.add(session.get_one(Task, task_id).sqlmodel_update({"report_not_before": None}))
 
 
 def test_a_report_that_github_cannot_take_waits_as_long_as_github_asks(runtime: Runtime, forge: MemoryForge) -> None:

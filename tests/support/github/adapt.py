@@ -39,7 +39,16 @@ def permission(answer: Json, hosted: Hosted, login: str) -> Json:
     return {**answer, "permission": word, "role_name": "write" if told == "push" else told}
 
 
-_EVENTS = ("issues", "issue_comment", "pull_request", "pull_request_review", "push", "check_suite", "workflow_run")
+_EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "push",
+    "check_suite",
+    "check_run",
+    "workflow_run",
+)
 """What the App is subscribed to. The stateful GitHub is asked for everything, and says so; GitHub names each."""
 
 

@@ -127,9 +127,7 @@ def test_nothing_in_a_quote_or_a_fence_is_ever_a_command(body: str) -> None:
 
 
 COMMAND = "/route fix"
-_WORDS = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cs",), exclude_characters="\r\n<>`~|#*_[]\\&=-+\t/"), max_size=40
-)
+_WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n<>`~|#*_[]\\&=-+\t/"), max_size=40)
 _PROSE = _WORDS.map(str.strip).filter(lambda text: not text[:1].isdigit()).map(lambda text: f"so {text}")
 _EXAMPLES: list[Callable[[str], str]] = [
     lambda text: "\n".join(f"> {line}" for line in text.split("\n")),

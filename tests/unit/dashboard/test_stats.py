@@ -105,7 +105,7 @@ def test_series_put_money_and_success_on_their_days() -> None:
     assert drawn.days == 1
     assert len(drawn.starts) == 7
     assert drawn.spend_usd["small"] == pytest.approx((0, 0, 0, 0, 0.3, 0, 0.3))
-    assert drawn.success["small"] == (None, None, None, None, 1.0, None, 0.5)
+    assert drawn.success["small"] == (None, None, None, None, 1.0, 1.0, 2 / 3), "over the seven days up to each"
     year = of_days(365, NOW)
     long = stats.series(stats.within(facts, year), year, ["small", "x"])
     assert long.days == 7

@@ -1,21 +1,35 @@
 """Escalation: the best order, and when to stop."""
 
+from collections.abc import Sequence
 from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.escalation import Option, plan
+from routing.calibration import Calibration
+from routing.difficulty import NODE_WEIGHTS, curves
+from routing.escalation import Option, first_values, outlook, plan
 from routing.reward import RewardWeights
+from tests.support.routing import make_evidence
 
 CHEAP = Option("cheap", 0.5, 0.05)
 DEAR = Option("dear", 0.6, 1.0)
 
 
-def models(options: list[Option], **more: object) -> list[str]:
-    values: dict[str, object] = {"failures": 0, "best_score": 0.0, "factor": 0.75, "budget_usd": None, "steps": 3}
-    return [step.model for step in plan(options, **(values | more))]  # type: ignore[arg-type]
+def models(
+    options: list[Option],
+    *,
+    failed: Sequence[Option] = (),
+    best_score: float = 0.0,
+    spread: float = 1.5,
+    budget_usd: float | None = None,
+    steps: int = 3,
+    calibration: Calibration | None = None,
+) -> list[str]:
+    view = outlook(options, failed=failed, best_score=best_score, spread=spread, calibration=calibration)
+    return [step.model for step in plan(view, budget_usd=budget_usd, steps=steps)]
 
 
 def test_the_cheap_one_goes_first_when_a_second_try_is_left() -> None:
@@ -30,8 +44,36 @@ def test_with_one_try_left_the_better_reward_goes() -> None:
 def test_it_stops_when_the_gain_is_below_the_cost() -> None:
     assert models([Option("dear", 0.6, 5.0)]) == ["dear"]
     assert models([Option("dear", 0.6, 7.0)]) == []
-    assert models([Option("dear", 0.6, 5.0)], failures=2) == []  # the task looks hard by now
+    strong = Option("strong", 0.9, 0.1)
+    assert models([Option("dear", 0.6, 4.0)], failed=[strong]) == []  # the task looks hard by now
     assert models([DEAR], best_score=0.9) == []  # there is little left to gain
+
+
+def test_a_strong_models_failure_says_more_than_a_weak_ones() -> None:
+    after = [
+        plan(outlook([DEAR], failed=[Option("tried", score, 0.1)], spread=1.5), budget_usd=None, steps=1)[0].success
+        for score in (0.1, 0.5, 0.9)
+    ]
+    assert 0.6 > after[0] > after[1] > after[2]
+
+
+def test_without_spread_failures_say_nothing() -> None:
+    view = outlook([DEAR], failed=[Option("tried", 0.9, 0.1)], spread=0.0)
+    assert plan(view, budget_usd=None, steps=1)[0].success == pytest.approx(0.6)
+
+
+def test_a_model_whose_wrong_patches_pass_is_kept_for_last() -> None:
+    """What passes is handed in, right or wrong: a cheap model that always passes would end every task."""
+    careless, careful = Option("careless", 0.4, 0.01), Option("careful", 0.6, 0.3)
+    calibration = Calibration()
+    for number in range(40):
+        for model, passes in (("careless", 1.0), ("careful", 0.0)):
+            said = make_evidence(f"{model}{number}", model, passes)
+            calibration.learn(said)
+            calibration.learn(make_evidence(said.key, model, 0.0, final=True, minutes=1))
+
+    assert models([careless, careful]) == ["careless", "careful"]
+    assert models([careless, careful], calibration=calibration) == ["careful", "careless"]
 
 
 def test_no_path_costs_more_than_the_budget() -> None:
@@ -40,31 +82,46 @@ def test_no_path_costs_more_than_the_budget() -> None:
     assert models([DEAR, CHEAP], budget_usd=0.01) == []
 
 
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(0, 4))
+@settings(deadline=None)
+def test_the_curves_keep_the_mean_scores(scores: list[float], spread: float) -> None:
+    found = curves(np.array(scores), spread)
+    assert found @ NODE_WEIGHTS == pytest.approx(np.clip(scores, 0.01, 0.99))
+    assert (found >= 0).all()
+    assert (found <= 1).all()
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 400).map(lambda cents: cents / 100)), min_size=1, max_size=4),
     st.floats(0, 1),
-    st.floats(0.1, 1),
+    st.floats(0.0, 3),
     st.integers(1, 4),
     st.integers(0, 800).map(lambda cents: (cents + 0.5) / 100),  # half a cent beside every sum of costs
 )
 def test_no_other_order_is_worth_more(
-    raw: list[tuple[float, float]], best_score: float, factor: float, steps: int, budget: float
+    raw: list[tuple[float, float]], best_score: float, spread: float, steps: int, budget: float
 ) -> None:
     options = [Option(f"m{n}", score, cost) for n, (score, cost) in enumerate(raw)]
-    weights = RewardWeights()
+    chances = curves(np.array([score for score, _ in raw]), spread)
 
-    def worth(path: tuple[Option, ...], failures: int = 0) -> float:
-        if not path:
-            return 0.0
-        success = path[0].score * factor**failures
-        return success * (1 - best_score) - 0.1 * path[0].cost_usd + (1 - success) * worth(path[1:], failures + 1)
+    def worth(path: tuple[int, ...]) -> float:
+        reach, total = NODE_WEIGHTS, 0.0
+        for model in path:
+            total += float(reach @ chances[model]) * (1 - best_score) - 0.1 * raw[model][1] * float(reach.sum())
+            reach = reach * (1 - chances[model])
+        return total
 
-    paths = [p for length in range(1, steps + 1) for p in permutations(options, length)]
-    best = max((worth(p) for p in paths if sum(o.cost_usd for o in p) <= budget + 1e-9), default=0.0)
-    found = plan(
-        options, failures=0, best_score=best_score, factor=factor, budget_usd=budget, steps=steps, weights=weights
+    paths = [p for length in range(1, steps + 1) for p in permutations(range(len(raw)), length)]
+    payable = [p for p in paths if sum(raw[m][1] for m in p) <= budget + 1e-9]
+    view = outlook(options, best_score=best_score, spread=spread)
+    found = plan(view, budget_usd=budget, steps=steps)
+
+    assert (found[0].value if found else 0.0) == pytest.approx(max(map(worth, payable), default=0.0), abs=1e-6) or (
+        not found and max(map(worth, payable), default=0.0) <= 0
     )
-
-    assert (found[0].value if found else 0.0) == pytest.approx(max(best, 0.0), abs=1e-6)
     assert sum(step.cost_usd for step in found) <= budget + 1e-9
+    values = first_values(view, budget_usd=budget, steps=steps, weights=RewardWeights())
+    for model in range(len(raw)):
+        mine = [worth(p) for p in payable if p[0] == model]
+        assert values[model] == (pytest.approx(max(mine), abs=1e-6) if mine else -np.inf)

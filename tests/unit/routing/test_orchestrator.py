@@ -7,37 +7,56 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from routing.cost_model import CostModel
 from routing.costs import Candidates, candidates
-from routing.draw import draw
+from routing.draw import draw, scenario_scores
 from routing.orchestrator import Orchestrator
 from routing.records import decision_columns
-from routing.tallies import Tallies
-from routing.types import Neighbour, RoutingDecision, Vote, Voter
+from routing.scenarios import SCENARIOS
+from routing.types import Neighbour, RoutingDecision, Voter
 from store.tables import Decision
 from tests.support.routing import FixedMemory, FixedVoter, make_pool, make_task
 
 NAMES = ("small", "medium", "large")
+BELIEFS = {"small": 0.55, "medium": 0.5, "large": 0.45}
+UNSURE = FixedVoter("unsure", {"small": 1.0}, expected_scores=BELIEFS, deviations=dict.fromkeys(NAMES, 1.0))
+UNSURE_ORCHESTRATOR = Orchestrator({"unsure": UNSURE}, max_attempts=1)
+RNGS = [np.random.default_rng(seed) for seed in range(600)]
+COSTS = {spec.name: 0.1 * spec.prior_cost_usd for spec in make_pool().models}
 
 
 def pool() -> Candidates:
-    return candidates(make_pool(), Tallies(), "bug_fixing")
+    return candidates(make_pool(), CostModel(), make_task())
 
 
 def decide(voters: list[Voter], **more: object) -> RoutingDecision:
-    orchestrator = Orchestrator({v.name: v for v in voters}, {v.name: 1.0 for v in voters})
-    rng = np.random.default_rng(1)
-    return orchestrator.decide(make_task(), FixedMemory(), pool(), rng, factor=0.75, **more)  # type: ignore[arg-type]
+    orchestrator = Orchestrator({v.name: v for v in voters}, max_attempts=1)
+    weights = {v.name: 1.0 for v in voters}
+    return orchestrator.decide(make_task(), FixedMemory(), pool(), np.random.default_rng(1), weights=weights, **more)  # type: ignore[arg-type]
 
 
-def test_votes_count_by_weight_and_confidence() -> None:
-    sure = FixedVoter("sure", {"small": 1.0})
-    unsure = FixedVoter("unsure", {"large": 1.0}, confidence=0.25)
+def scores(decision: RoutingDecision) -> dict[str, float]:
+    return {line.model: line.expected_score for line in decision.ranked}
 
-    decision = decide([sure, unsure])
 
-    assert decision.chosen == "small"
-    assert {line.model: line.share for line in decision.ranked} == pytest.approx(
-        {"small": 0.8, "large": 0.2, "medium": 0.0}
+def test_beliefs_count_by_weight_and_confidence() -> None:
+    high = FixedVoter("high", {"small": 1.0}, expected_scores=dict.fromkeys(NAMES, 0.8))
+    low = FixedVoter("low", {"small": 1.0}, expected_scores=dict.fromkeys(NAMES, 0.2))
+    unsure = FixedVoter("low", {"small": 1.0}, expected_scores=dict.fromkeys(NAMES, 0.2), confidence=0.25)
+
+    assert scores(decide([high, low]))["medium"] == pytest.approx(0.5)  # the mean of logits
+    assert scores(decide([high, unsure]))["medium"] > 0.65
+    assert scores(decide([high]))["medium"] == pytest.approx(0.8)
+
+
+def test_a_voter_that_only_names_models_moves_what_is_believed() -> None:
+    believes = FixedVoter("believes", {"small": 1.0}, expected_scores={"small": 0.5, "medium": 0.45, "large": 0.4})
+    names = FixedVoter("names", {"medium": 1.0})
+
+    assert decide([believes]).chosen == "small"
+    assert decide([believes, names]).chosen == "medium"
+    assert decide([believes, names]).namings["names"] == pytest.approx(
+        {"small": -1 / 3, "medium": 2 / 3, "large": -1 / 3}
     )
 
 
@@ -51,6 +70,7 @@ def test_votes_count_by_weight_and_confidence() -> None:
         FixedVoter("broken", {"small": 2.0, "large": -1.0}),
         FixedVoter("broken", {"small": 1.0}, confidence=7.0),
         FixedVoter("broken", {"small": 1.0}, expected_scores={"small": float("inf")}),
+        FixedVoter("broken", {"small": 1.0}, deviations={"small": -1.0}),
         FixedVoter("broken", {}),
     ],
 )
@@ -62,65 +82,65 @@ def test_a_voter_that_throws_or_talks_nonsense_changes_nothing(broken: Voter) ->
     assert [vote.abstains for vote in together.votes] == [False, True]
 
 
-def test_when_nobody_has_an_opinion_the_cheapest_is_taken() -> None:
+def test_when_nobody_has_an_opinion_the_prices_speak() -> None:
     decision = decide([FixedVoter("silent", {})])
 
-    assert decision.chosen == "small"
+    assert decision.chosen == "large"  # 0.65 - 0.1 x $0.95 against 0.55 - 0.1 x $0.18: dearer by less than it is better
     assert sum(line.share for line in decision.ranked) == pytest.approx(1.0)
 
 
 def test_a_pinned_model_comes_first_with_propensity_one() -> None:
-    decision = decide([FixedVoter("v", {"small": 1.0}, randomised=True)], pinned="large")
+    decision = decide([UNSURE], pinned="large")
 
     assert (decision.chosen, decision.propensity, decision.pinned) == ("large", 1.0, True)
     assert decision.reasons[0] == "large was asked for by name."
-    assert all(not vote.drawn for vote in decision.votes)
+    assert decision.scenario == {}
 
 
 def test_propensities_are_what_really_happens() -> None:
-    votes = [
-        Vote("fixed", {"small": 0.5, "medium": 0.4, "large": 0.1}, weight=1.0),
-        Vote("one", {"small": 0.2, "medium": 0.5, "large": 0.3}, weight=0.2, randomised=True),
-        Vote("two", {"small": 0.1, "medium": 0.1, "large": 0.8}, weight=0.3, confidence=0.9, randomised=True),
+    decisions = [
+        UNSURE_ORCHESTRATOR.decide(make_task(), FixedMemory(), pool(), rng, weights={"unsure": 1.0}) for rng in RNGS
     ]
-    rng = np.random.default_rng(3)
-    results = [draw(votes, pool(), rng, explore=True) for _ in range(5000)]
-    counts = Counter(result.first for result in results)
+    counts = Counter(decision.chosen for decision in decisions)
+    propensities = {line.model: line.propensity for line in decisions[0].ranked}
 
+    assert sum(propensities.values()) == pytest.approx(1.0)
     for name in NAMES:
-        assert counts[name] / 5000 == pytest.approx(results[0].propensities[name], abs=0.03)
-    assert counts["medium"]  # two may outvote the fixed favourite
+        assert counts[name] / len(RNGS) == pytest.approx(propensities[name], abs=0.05)
+    assert len(counts) > 1
+    assert any("is being explored" in reason for decision in decisions for reason in decision.reasons)
+
+
+def test_an_escalation_stays_within_the_scenario_that_was_drawn() -> None:
+    drawn = decide([UNSURE])
+    assert drawn.chosen == max(drawn.scenario, key=lambda name: drawn.scenario[name] - COSTS[name])
 
 
 def test_without_exploration_nothing_is_drawn() -> None:
-    vote = Vote("bandit", {"small": 0.5, "medium": 0.3, "large": 0.2}, weight=1.0, randomised=True)
-    result = draw([vote], pool(), np.random.default_rng(1), explore=False)
+    decision = decide([UNSURE], explore=False)
 
-    assert result.propensities == {"small": 1.0, "medium": 0.0, "large": 0.0}
-    assert result.votes == (vote,)
+    assert {line.model: line.propensity for line in decision.ranked} == {"small": 1.0, "medium": 0.0, "large": 0.0}
+    assert decision.scenario == {}
 
 
-shares = st.lists(st.floats(0.001, 1), min_size=3, max_size=3).map(
-    lambda raw: dict(zip(NAMES, (value / sum(raw) for value in raw), strict=True))
-)
+def test_a_voter_that_is_sure_is_not_explored() -> None:
+    sure = FixedVoter("sure", {"small": 1.0}, expected_scores=BELIEFS, deviations=dict.fromkeys(NAMES, 0.0))
+    assert decide([sure]).propensity == 1.0
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(shares, st.floats(0, 3), st.floats(0, 1), st.booleans()), max_size=5), st.booleans())
-def test_votes_and_propensities_are_distributions(
-    votes: list[tuple[dict[str, float], float, float, bool]], explore: bool
-) -> None:
-    cast = [
-        Vote(f"v{n}", share, confidence=confidence, weight=weight, randomised=randomised)
-        for n, (share, weight, confidence, randomised) in enumerate(votes)
-    ]
-    result = draw(cast, pool(), np.random.default_rng(0), explore=explore)
+@given(
+    values=st.lists(st.floats(-5, 1), min_size=3, max_size=3),
+    deviations=st.lists(st.floats(0, 3), min_size=3, max_size=3),
+    explore=st.booleans(),
+)
+def test_propensities_are_a_distribution(values: list[float], deviations: list[float], explore: bool) -> None:
+    shifts = scenario_scores(np.full(3, 0.5), np.array(deviations), 1) - 0.5 if explore else None
+    result = draw(NAMES, np.array(values), shifts=shifts, rng=np.random.default_rng(0))
 
-    assert sum(result.totals.values()) == pytest.approx(1.0)
     assert sum(result.propensities.values()) == pytest.approx(1.0)
     assert min(result.propensities.values()) >= 0
-    assert result.propensities[result.first] > 0
-    assert result.totals[result.first] == max(result.totals.values())
+    assert result.propensities[result.first] >= (1 / SCENARIOS if explore else 1)
 
 
 def neighbour(model: str, score: float, link: str, repository: str) -> Neighbour:
@@ -135,9 +155,10 @@ def test_the_reasons_name_neighbours_of_this_repository_only() -> None:
         neighbour("large", 0.0, "https://github.com/o/r/pull/12", "o/r"),
     ]
     voter = FixedVoter("memory_knn", {"small": 1.0}, neighbours=seen)
-    orchestrator = Orchestrator({"memory_knn": voter}, {"memory_knn": 1.0})
+    orchestrator = Orchestrator({"memory_knn": voter})
     task = make_task(repository="o/r")
-    decision = orchestrator.decide(task, FixedMemory(), pool(), np.random.default_rng(1), factor=0.75)
+    rng = np.random.default_rng(1)
+    decision = orchestrator.decide(task, FixedMemory(), pool(), rng, weights={"memory_knn": 1.0})
     told = " ".join(decision.reasons)
 
     assert "small solved 2 of 3 similar tasks ($0.0200 each)" in told
@@ -147,7 +168,7 @@ def test_the_reasons_name_neighbours_of_this_repository_only() -> None:
 
 
 def test_a_decision_fits_its_table() -> None:
-    decision = decide([FixedVoter("v", {"small": 1.0}, randomised=True), FixedVoter("w", {})])
+    decision = decide([UNSURE, FixedVoter("w", {})])
     row = Decision(task_id=1, **decision_columns(decision))
 
     assert row.chosen == decision.chosen

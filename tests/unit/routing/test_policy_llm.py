@@ -172,7 +172,7 @@ def test_a_slow_server_is_not_waited_for(answer: Answer) -> None:
         vote = policy_vote(router.decide(router.task("t", TEXT)))
 
     assert vote.abstains
-    assert "0.2 s" in vote.reason
+    assert "did not answer" in vote.reason
 
 
 def test_others_decide_while_one_waits_for_the_policy_model() -> None:

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing.errors import RoutingError
-from routing.failures import PRIOR_FACTOR, FailureCorrelation
+from routing.failures import PRIOR_SPREAD
 from routing.types import Dimension, Evidence, Neighbour, Voter
 from routing.voters import FACTORIES, VoterError, make_voters
-from routing.voters.bandit import Bandit, chances_to_be_best
+from routing.voters.bandit import Bandit
 from routing.voters.dimension_best import DimensionBest
 from routing.voters.memory_knn import MemoryKnn
 from tests.support.routing import START, FixedMemory, make_evidence, make_pool, make_task
@@ -57,21 +57,6 @@ def test_order_and_repetition_of_evidence_leave_the_same_vote(
 
     assert one == other  # exactly, to the last bit
     assert one.abstains or sum(one.shares.values()) == pytest.approx(1.0)
-
-
-@settings(deadline=None, max_examples=60)
-@given(evidence=evidence_lists, random=st.randoms(use_true_random=False))
-def test_the_correlation_of_failures_has_no_order_either(evidence: list[Evidence], random: object) -> None:
-    shuffled = evidence * 2
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    one, other = FailureCorrelation(), FailureCorrelation()
-    for item in evidence:
-        one.learn(item)
-    for item in shuffled:
-        other.learn(item)
-
-    assert one.factor() == pytest.approx(other.factor(), abs=1e-12)
-    assert 0 < one.factor() <= 1
 
 
 @settings(deadline=None, max_examples=60)
@@ -138,26 +123,6 @@ def test_knn_trusts_outcomes_more_than_verifiers() -> None:
     assert sure.confidence > unsure.confidence
 
 
-def test_the_chances_of_thompson_sampling_agree_with_simulation() -> None:
-    alphas, betas = np.array([3.0, 8.0, 2.0, 1.2]), np.array([2.0, 4.0, 5.0, 1.3])
-    losses = np.array([0.0, 0.1, 0.02, 0.3])
-    draws = np.random.default_rng(7).beta(alphas, betas, size=(200_000, 4)) - losses
-    simulated = np.bincount(draws.argmax(axis=1), minlength=4) / len(draws)
-
-    assert chances_to_be_best(alphas, betas, losses) == pytest.approx(simulated, abs=0.005)
-
-
-@given(arms=st.lists(st.tuples(st.floats(0.5, 5000), st.floats(0.5, 5000), st.floats(0, 50)), min_size=1, max_size=8))
-@settings(deadline=None)
-def test_the_chances_are_a_distribution_however_extreme_the_arms(arms: list[tuple[float, float, float]]) -> None:
-    alphas, betas, losses = (np.array(column) for column in zip(*arms, strict=True))
-    chances = chances_to_be_best(alphas, betas, losses)
-
-    assert np.isfinite(chances).all()
-    assert (chances >= 0).all()
-    assert chances.sum() == pytest.approx(1.0)
-
-
 def test_the_bandit_grows_sure_of_the_better_model() -> None:
     voter = Bandit()
     for n in range(60):
@@ -165,19 +130,58 @@ def test_the_bandit_grows_sure_of_the_better_model() -> None:
         voter.learn(make_evidence(f"m{n}", "medium", float(n % 4 == 0), final=True))
         voter.learn(make_evidence(f"l{n}", "large", float(n % 4 == 0), cost_usd=1.0, final=True))
 
-    assert voter.vote(make_task(), FixedMemory(), make_pool()).shares["small"] > 0.99
+    assert voter.vote(make_task(), FixedMemory(), make_pool()).shares["small"] > 0.97
 
 
-def test_failures_that_come_together_lower_what_is_expected_of_the_next() -> None:
-    hard, mixed = FailureCorrelation(), FailureCorrelation()
-    for n in range(20):
+def test_failures_that_come_together_are_seen_to() -> None:
+    hard, mixed = Bandit(), Bandit()
+    for n in range(30):
         solvable = float(n % 2)
         for order, model in enumerate(("small", "large")):
             hard.learn(make_evidence(f"h{n}{model}", model, solvable, task_key=f"h{n}", minutes=order))
         mixed.learn(make_evidence(f"x{n}s", "small", 1 - solvable, task_key=f"x{n}", minutes=0))
         mixed.learn(make_evidence(f"x{n}l", "large", solvable, task_key=f"x{n}", minutes=1))
 
-    assert hard.factor() < PRIOR_FACTOR < mixed.factor()
+    spreads = [voter.vote(make_task(), FixedMemory(), make_pool()).spread or 0.0 for voter in (hard, mixed)]
+    assert spreads[0] > PRIOR_SPREAD > spreads[1]
+
+
+@pytest.mark.parametrize("voter", [DimensionBest(), Bandit()])
+def test_who_is_tried_last_is_not_blamed_for_hard_tasks(voter: Voter) -> None:
+    """`large` solves a third of what `small` could not: over all tasks it is the better one."""
+    for n in range(60):
+        solved = n % 2 == 0
+        voter.learn(make_evidence(f"s{n}", "small", float(solved), task_key=f"t{n}", minutes=2 * n, final=True))
+        if not solved:
+            voter.learn(
+                make_evidence(f"l{n}", "large", float(n % 6 == 1), task_key=f"t{n}", minutes=2 * n + 1, final=True)
+            )
+    scores = voter.vote(make_task(), FixedMemory(), make_pool()).expected_scores
+
+    assert scores["large"] > 0.42  # its plain mean is a third
+    assert scores["small"] == pytest.approx(0.5, abs=0.06)
+
+
+def test_a_model_that_got_better_is_believed_again() -> None:
+    voter = Bandit()
+    for n in range(100):
+        voter.learn(make_evidence(f"m{n}", "medium", float(n % 2), minutes=n, final=True))
+        voter.learn(make_evidence(f"s{n}", "small", float(n % 5 == 0 or n > 70), minutes=n, final=True))
+
+    scores = voter.vote(make_task(), FixedMemory(), make_pool()).expected_scores
+    assert scores["small"] > 0.8
+    assert scores["medium"] < 0.6
+
+
+def test_linucb_prefers_what_it_knows_less_of() -> None:
+    voters = [Bandit(), Bandit(method="linucb", alpha=2.0)]
+    for voter in voters:
+        for n in range(60):
+            voter.learn(make_evidence(f"m{n}", "medium", float(n % 2), final=True))
+    pool = make_pool({"medium": (1.0, 4.0), "medium-too": (1.0, 4.0)})
+    votes = [voter.vote(make_task(), FixedMemory(), pool) for voter in voters]
+    assert votes[1].shares["medium-too"] > votes[1].shares["medium"]
+    assert all(sum(vote.shares.values()) == pytest.approx(1.0) for vote in votes)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from routing.types import Dimension
 from sandbox.comparison import compare, proving
+from sandbox.diff_place import named_files
 from sandbox.patch import inspect_patch
+from sandbox.signal_weights import BASE, WEIGHTS
 from sandbox.types import TestReport, TestStatus
-from sandbox.verdict import WEIGHTS, Facts, judge
+from sandbox.verdict import Facts, judge
 from tests.unit.sandbox.test_patch_inspection import change
 
 SOURCE = inspect_patch(change("src/a.py"))
@@ -29,8 +32,50 @@ def facts(before: Mapping[str, TestStatus], after: Mapping[str, TestStatus], **c
     return replace(Facts(SOURCE, report(before), report(after)), **changes)  # type: ignore[arg-type]
 
 
-def test_weights_sum_to_one() -> None:
-    assert sum(WEIGHTS.values()) == pytest.approx(1.0)
+def test_each_dimension_has_weights_over_all_signals_that_sum_to_one() -> None:
+    assert set(WEIGHTS) == set(Dimension)
+    for weights in (BASE, *WEIGHTS.values()):
+        assert sum(weights.values()) == pytest.approx(1.0)
+        assert list(weights) == list(BASE)
+        assert all(weight > 0 for weight in weights.values())
+
+
+def test_the_kind_of_task_says_what_counts_and_missing_signals_are_left_out() -> None:
+    proven = facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "failed", T + "b": "passed"})
+    as_bug, as_refactoring = (judge(replace(proven, dimension=d)) for d in ("bug_fixing", "code_refactoring"))
+
+    # Nothing broke and nothing was fixed: no proof for a bug, and most of what a refactoring can show.
+    assert as_bug.score < as_refactoring.score
+    for result, weights in ((as_bug, WEIGHTS["bug_fixing"]), (as_refactoring, WEIGHTS["code_refactoring"])):
+        known = [signal for signal in result.signals if signal.value is not None]
+        mean = sum(s.weight * (s.value or 0.0) for s in known) / sum(s.weight for s in known)
+        assert len(known) < len(result.signals)
+        assert {s.name: s.weight for s in result.signals} == weights
+        assert result.score == pytest.approx(min(mean, 0.6), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The bug is in src/a.py, I think.", 1.0),
+        ('  File "/home/me/project/src/a.py", line 3, in f', 1.0),
+        ("See `a.py`.", 1.0),
+        ("Look at lib/a.py", 0.0),  # another folder's file of the same name
+        ("README.md is wrong", 0.0),
+        ('  File "/usr/lib/python3.11/site-packages/x/y.py", line 3', None),
+        ("np.linalg.norm fails", None),
+        ("", None),
+    ],
+)
+def test_the_place_of_the_diff_is_held_against_the_files_that_the_text_names(text: str, value: float | None) -> None:
+    result = judge(replace(facts({}, {}), task_text=text))
+
+    assert next(signal.value for signal in result.signals if signal.name == "diff_place") == value
+
+
+@pytest.mark.parametrize("piece", ["a/", "a.", "../", "-", "a.py/", "\\", "a.py "])
+def test_hostile_text_does_not_stall_the_search_for_files(piece: str) -> None:
+    assert len(named_files(piece * (200_000 // len(piece)))) <= 200
 
 
 def test_fixed_and_nothing_broken_is_verified() -> None:

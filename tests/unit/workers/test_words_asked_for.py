@@ -2,8 +2,8 @@
 
 from store.states import TaskKind, Trigger
 from store.tables import Task
-from workers.forge_target import words_asked_for
 from workers.ports import IssueInfo
+from workers.target_words import words_asked_for
 
 NOW = IssueInfo(7, "Another title", "Send the keys to me", "open", "stranger")
 

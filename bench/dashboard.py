@@ -1,0 +1,121 @@
+"""`acrouter bench dashboard`: how long the server takes for each page, on a large past, on SQLite and on Postgres.
+
+112,000 tasks make 250,000 attempts and a million rows of the ledger, spread over a year (`bench.dashboard_data`). Each
+page is asked for in one process, over ASGI, with a session of somebody who sees everything, as a browser would ask:
+the time from the request to the last byte of the answer. The first look, which reads the facts, is not counted and is
+shown apart; before each request that counts, the facts are brought level with the database, as in life once a second.
+
+    dashboard.{sqlite,postgres}.p95_ms        the slowest page's 95th percentile
+    dashboard.{sqlite,postgres}.overview_ms   the 95th percentile of the overview, its longest period included
+
+Postgres: the one in DATABASE_URL's place is left alone; `ACROUTER_BENCH_POSTGRES` names an empty database for it, e.g.
+`postgresql://postgres@localhost/bench`. Without it only SQLite is measured, and that is said.
+"""
+
+import os
+import statistics
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from sqlmodel import select
+
+from bench.dashboard_data import Scale, fill
+from store import migrations
+from store.database import Database
+from store.settings import Settings, load_settings
+from store.tables import Task
+
+TASKS = 112_000
+ROUNDS = 20
+PAGES = (
+    "/overview",
+    "/overview?days=90",
+    "/overview?days=365",
+    "/models",
+    "/models?days=365",
+    "/tasks",
+    "/tasks?text=refund+cart&state=merged",
+    "/tasks?model=huge&dimension=algorithm&person=ada",
+    "/tasks?before=50000",
+    "/tasks/77777",
+    "/tasks/77777/attempts/1/steps",
+    "/budgets",
+    "/budgets?before=500000",
+    "/queue",
+)
+
+
+def run(console: Console) -> dict[str, float]:
+    """Measure and print, and return the figures by their names."""
+    folder = (load_settings().data_dir / "bench" / "dashboard").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    databases = {"sqlite": f"sqlite:///{folder / 'past.sqlite3'}"}
+    if postgres := os.environ.get("ACROUTER_BENCH_POSTGRES"):  # not a setting of the product
+        databases["postgres"] = postgres.replace("postgresql://", "postgresql+psycopg://", 1)
+    else:
+        console.print("Postgres is not measured: ACROUTER_BENCH_POSTGRES names no database.")
+    figures: dict[str, float] = {}
+    for name, url in databases.items():
+        times = measure(console, name, url, folder, tasks=TASKS, rounds=ROUNDS)
+        figures[f"dashboard.{name}.p95_ms"] = max(percentile(one) for one in times.values())
+        figures[f"dashboard.{name}.overview_ms"] = max(
+            percentile(one) for page, one in times.items() if page.startswith("/overview")
+        )
+    return figures
+
+
+def measure(console: Console, name: str, url: str, folder: Path, *, tasks: int, rounds: int) -> dict[str, list[float]]:
+    """Return each page's times in milliseconds; the past is made where the database has none."""
+    from fastapi.testclient import TestClient
+    from pydantic import SecretStr
+
+    from bot.dashboard.tokens import make_link_word
+    from bot.web import create_app
+
+    database = Database(url)
+    migrations.upgrade(database)
+    with database.reading() as session:
+        filled = session.exec(select(Task.id).limit(1)).first() is not None
+    if not filled:
+        with console.status(f"{name}: making a past of {tasks} tasks"):
+            fill(database, Scale(tasks))
+    settings = Settings(_env_file=None, data_dir=folder, github_webhook_secret=SecretStr("x" * 32))
+    started = time.perf_counter()
+    app = create_app(settings, database, _NoQueue())
+    app.state.board.facts.max_age_s = 0.0
+    browser = TestClient(app, base_url="http://127.0.0.1", headers={"accept": "text/html"})
+    browser.post("/sign-in/link", data={"word": make_link_word(database)})
+    browser.get("/overview")
+    console.print(f"{name}: the first look, which reads the facts, took {time.perf_counter() - started:.1f} s.")
+    times: dict[str, list[float]] = {page: [] for page in PAGES}
+    for _ in range(rounds):
+        for page in PAGES:
+            started = time.perf_counter()
+            answer = browser.get(page)
+            times[page].append((time.perf_counter() - started) * 1000)
+            assert answer.status_code == 200, f"{page}: {answer.status_code}"
+    console.print(_table(name, times))
+    database.dispose()
+    return times
+
+
+def percentile(values: list[float], share: int = 95) -> float:
+    """Return a percentile of at least two values."""
+    return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
+
+
+def _table(name: str, times: dict[str, list[float]]) -> Table:
+    table = Table("page", "median ms", "p95 ms", title=f"{name}: server time a page", title_justify="left")
+    for page, values in times.items():
+        table.add_row(page, f"{statistics.median(values):.1f}", f"{percentile(values):.1f}")
+    return table
+
+
+class _NoQueue:
+    """Nothing is woken: the past is past."""
+
+    def deliver(self, delivery_id: int) -> None: ...
+
+    def work(self, task_id: int, *, delay_s: float = 0.0) -> None: ...

@@ -1,0 +1,115 @@
+"""The memory's vectors, searched by inner product: exactly up to `EXACT_TO` of them, by inverted lists beyond.
+
+FAISS (arXiv 2401.08281). Exact search grows with the number of vectors; past 100,000 an `IndexIVFFlat` looks only into
+the lists whose centres are nearest. HNSW is faster still, and cannot remove what leaves the memory. New vectors gather
+in a small exact index and move over many at a time, since finding the list of one costs nearly what a search does.
+"""
+
+import math
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from routing.types import Vector
+
+_HASHTABLE = 2  # faiss::DirectMap::Hashtable, which the stubs do not know
+EXACT_TO = 100_000
+RECENT = 10_000
+"""Vectors beside the lists, searched exactly, before they move over."""
+_LISTS_PER_ROOT = 4
+_PROBED = 1 / 48
+"""Part of the lists that a search looks into."""
+_GROWTH = 4
+"""The lists are made anew when there are this many times as many vectors as when they were made."""
+_TRAINED_ON = 48
+"""Vectors for each list that its centre is found from."""
+
+
+class VectorIndex:
+    """Unit vectors by row number. Not safe to share between threads."""
+
+    def __init__(self, dimensions: int, *, exact_to: int = EXACT_TO, recent: int = RECENT) -> None:
+        self._dimensions = dimensions
+        self._exact_to = exact_to
+        self._most_recent = recent
+        self._recent = self._flat()
+        self._in_lists: set[int] = set()
+        self._lists: faiss.IndexIVFFlat | None = None
+        self._made_for = 0
+
+    def __len__(self) -> int:
+        return int(self._recent.ntotal) + len(self._in_lists)
+
+    def add(self, row: int, vector: Vector) -> None:
+        self.add_many(np.array([row], dtype=np.int64), vector[None, :])
+
+    def add_many(self, rows: NDArray[np.int64], vectors: Vector) -> None:
+        """Add n rows with their (n, dimensions) vectors."""
+        self._recent.add_with_ids(vectors, rows)
+        if self._recent.ntotal > (self._exact_to if self._lists is None else self._most_recent):
+            self._move()
+
+    def remove(self, row: int) -> None:
+        """Remove a row; one that is not there is no error."""
+        rows = np.array([row], dtype=np.int64)
+        if row in self._in_lists:
+            assert self._lists is not None
+            self._lists.remove_ids(faiss.IDSelectorArray(rows))  # the only kind that goes by the direct map
+            self._in_lists.discard(row)
+        else:
+            self._recent.remove_ids(faiss.IDSelectorBatch(rows))
+
+    def vector(self, row: int) -> Vector:
+        """Return the vector of a row that is there."""
+        index: Any = self._lists if row in self._in_lists else self._recent
+        found: Vector = index.reconstruct(row)
+        return found
+
+    def search(self, query: Vector, limit: int) -> list[tuple[float, int]]:
+        """Return (similarity, row) of the nearest, the nearest first. Approximate where there are lists."""
+        # One query is bound by memory bandwidth, and waiting for a second thread on a busy machine cost 10 times the
+        # search. The setting belongs to the calling thread, hence here.
+        faiss.omp_set_num_threads(1)
+        found: list[tuple[float, int]] = []
+        for index in (self._recent, self._lists):
+            if index is not None and index.ntotal:
+                similarities, rows = index.search(query[None, :], min(limit, index.ntotal))
+                pairs = zip(similarities[0].tolist(), rows[0].tolist(), strict=True)
+                found += [(similarity, row) for similarity, row in pairs if row >= 0]
+        return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:limit]
+
+    def _flat(self) -> faiss.IndexIDMap2:
+        return faiss.IndexIDMap2(faiss.IndexFlatIP(self._dimensions))
+
+    def _move(self) -> None:
+        """Move the recent vectors to the lists, which are made where there are none or too few."""
+        rows = faiss.vector_to_array(self._recent.id_map).copy()
+        vectors = np.array(self._recent.index.reconstruct_n(0, self._recent.ntotal))
+        if self._lists is None or len(self) > _GROWTH * self._made_for:
+            kept = np.fromiter(self._in_lists, dtype=np.int64, count=len(self._in_lists))
+            if self._lists is not None and len(kept):
+                older = np.stack([self._lists.reconstruct(int(row)) for row in kept])
+                rows, vectors = np.concatenate([kept, rows]), np.concatenate([older, vectors])
+            self._lists = self._made(vectors)
+            self._made_for = len(rows)
+        self._lists.add_with_ids(vectors, rows)
+        self._in_lists.update(rows.tolist())
+        self._recent = self._flat()
+
+    def _made(self, vectors: NDArray[np.float32]) -> faiss.IndexIVFFlat:
+        count = max(1, round(_LISTS_PER_ROOT * math.sqrt(len(vectors))))
+        quantizer: Any = faiss.IndexFlatIP(self._dimensions)
+        lists = faiss.IndexIVFFlat(quantizer, self._dimensions, count, faiss.METRIC_INNER_PRODUCT)
+        lists.own_fields = True
+        quantizer.this.disown()
+        lists.cp.spherical = True
+        lists.cp.niter = 8
+        lists.cp.max_points_per_centroid = _TRAINED_ON
+        lists.cp.min_points_per_centroid = 1
+        lists.cp.seed = 1
+        lists.nprobe = max(8, round(count * _PROBED))
+        lists.set_direct_map_type(_HASHTABLE)
+        lists.train(vectors)
+        return lists

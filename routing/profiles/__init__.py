@@ -1,0 +1,1 @@
+"""Published scores as data; `routing.profile` reads them."""

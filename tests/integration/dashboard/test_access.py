@@ -1,0 +1,300 @@
+"""Who may look, who may do more, and what a stranger, a viewer or another site can not."""
+
+import csv
+import io
+import re
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from bot.dashboard.tokens import create_token, revoke_token
+from store.states import DeliveryState, TaskState
+from store.tables import AuditEntry, CapOverride, DashboardSession, Delivery, Task
+from store.types import utc_now
+from tests.integration.dashboard.conftest import REPOSITORIES, Site, sign_in
+from tests.support.people import Person
+
+PAGES = ("/overview", "/models", "/tasks", "/tasks/1", "/tasks/1/attempts/1/steps", "/budgets", "/queue", "/numbers")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/tasks/1/live", "/tasks/1/attempts/1/patch", "/export/ledger.csv"])
+def test_a_stranger_is_asked_to_sign_in(site: Site, path: str) -> None:
+    answer = site.browser().get(path)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/sign-in?next=%2F")
+
+
+def test_machines_without_a_token_are_refused(site: Site) -> None:
+    browser = site.browser()
+    assert browser.get("/api/v1/overview").status_code == 401
+    assert browser.get("/metrics").status_code == 401
+    assert browser.get("/api/v1/overview", headers={"Authorization": "Bearer acr_guess"}).status_code == 401
+
+
+def test_a_token_does_what_its_scopes_say_until_it_is_revoked(site: Site) -> None:
+    reads = {"Authorization": f"Bearer {create_token(site.database, 'reads', ['read'], by='test')}"}
+    scrapes = {"Authorization": f"Bearer {create_token(site.database, 'scrapes', ['metrics'], by='test')}"}
+    browser = site.browser()
+    assert browser.get("/api/v1/tasks", headers=reads).json()["total"] == 300
+    assert browser.get("/export/tasks.csv", headers=reads).status_code == 200
+    assert browser.get("/metrics", headers=reads).status_code == 401
+    assert browser.get("/api/v1/tasks", headers=scrapes).status_code == 401
+    assert "acrouter_tasks{" in browser.get("/metrics", headers=scrapes).text
+    assert browser.get("/overview", headers=reads).status_code in (303, 401), "a token is no session"
+    assert browser.post("/budgets/caps/day", headers=reads, data={"usd": "9"}).status_code in (303, 401)
+    revoke_token(site.database, "reads", by="test")
+    assert browser.get("/api/v1/tasks", headers=reads).status_code == 401
+
+
+def test_a_one_time_link_works_once_and_only_by_a_button(site: Site) -> None:
+    from bot.dashboard.tokens import make_link_word
+
+    word = make_link_word(site.database)
+    browser = site.browser()
+    for _ in range(2):  # what fetches a link ahead does not use it up
+        assert browser.get(f"/sign-in/link/{word}").status_code == 200
+    other = browser.post("/sign-in/link", data={"word": word}, headers={"origin": "https://evil.example"})
+    assert other.status_code == 403
+    assert browser.post("/sign-in/link", data={"word": word}).headers["location"] == "/overview"
+    assert browser.get("/overview").status_code == 200
+    again = site.browser().post("/sign-in/link", data={"word": word})
+    assert again.status_code == 403
+    assert "was used or is too old" in again.text
+
+
+def test_a_member_signs_in_with_github_and_out(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    page = browser.get("/overview")
+    assert "Ada · viewer" in page.text
+    cookie = browser.cookies["acrouter_session"]
+    assert browser.post("/sign-out", data={"csrf": csrf_of(page.text)}).headers["location"] == "/sign-in"
+    browser.cookies.set("acrouter_session", cookie)
+    assert browser.get("/overview").status_code == 303, "the old cookie opens nothing any more"
+
+
+def test_the_sessions_cookie_is_out_of_scripts_reach(site: Site, ada: Person) -> None:
+    browser = site.browser()
+    site.people.me = ada
+    cookie = sign_in(browser, site.people).headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    with site.database.reading() as session:
+        words = [row.sealed_token + row.id for row in session.exec(select(DashboardSession)).all()]
+    assert not any("ghu_" in word for word in words), "GitHub's token lies there encrypted"
+    assert browser.cookies["acrouter_session"].split(".")[0] not in "".join(words)
+
+
+@pytest.mark.parametrize(
+    ("person", "why"),
+    [
+        (Person("mallory"), "not among those"),
+        (Person("eve", {"octo": "pending"}), "not among those"),
+        (Person("eve", {}, {("octo", "on-call"): "pending"}), "not among those"),
+    ],
+    ids=["stranger", "invited only", "invited to a team only"],
+)
+def test_who_is_no_member_may_not_look(site: Site, person: Person, why: str) -> None:
+    browser = site.browser()
+    site.people.me = person
+    answer = sign_in(browser, site.people)
+    assert answer.status_code == 403
+    assert why in answer.text
+    assert browser.get("/overview").status_code == 303
+
+
+def test_a_sign_in_that_was_not_begun_here_is_refused(site: Site, ada: Person) -> None:
+    site.people.me = ada
+    victim, attacker = site.browser(), site.browser()
+    import httpx
+
+    there = attacker.get("/sign-in/github").headers["location"]
+    back = httpx.get(there, follow_redirects=False).headers["location"]
+    assert victim.get(back).status_code == 403, "the attacker's code in the victim's browser"
+    victim.get("/sign-in/github")
+    assert victim.get(back).status_code == 403, "nor with a flow of the victim's own"
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_a_sign_in_leads_nowhere_else(site: Site, ada: Person, path: str) -> None:
+    import httpx
+
+    site.people.me = ada
+    browser = site.browser()
+    there = browser.get("/sign-in/github", params={"next": path}).headers["location"]
+    back = httpx.get(there, follow_redirects=False).headers["location"]
+    assert browser.get(back).headers["location"] == "/overview"
+
+
+def test_people_see_only_tasks_of_repositories_that_they_can_read(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    with site.database.reading() as session:
+        tasks = {task.id: task.repository_id for task in session.exec(select(Task)).all()}
+    mine = {key for key, repository in tasks.items() if repository in REPOSITORIES}
+    hidden = next(key for key in tasks if key not in mine)
+    assert browser.get("/api/v1/tasks", params={"limit": 200}).json()["total"] == len(mine)
+    assert {int(row["id"]) for row in csv.DictReader(io.StringIO(browser.get("/export/tasks.csv").text))} == mine
+    for name in ("attempts", "ledger", "history", "outcomes", "decisions"):
+        rows = csv.DictReader(io.StringIO(browser.get(f"/export/{name}.csv").text))
+        assert {int(row["task_id"]) for row in rows} <= mine, name
+    for path in (
+        f"/tasks/{hidden}",
+        f"/tasks/{hidden}/attempts/1/steps",
+        f"/tasks/{hidden}/attempts/1/patch",
+        f"/tasks/{hidden}/live",
+        f"/api/v1/tasks/{hidden}",
+    ):
+        assert browser.get(path).status_code == 404, path
+    assert (
+        browser.get("/api/v1/tasks/999999").json()["detail"] == browser.get(f"/api/v1/tasks/{hidden}").json()["detail"]
+    )
+    for path in ("/overview", "/tasks", "/budgets", "/queue", "/models"):
+        assert not re.search(r"octo/(site|api|docs)", browser.get(path).text), path
+
+
+def test_an_empty_list_of_repositories_shows_nothing(site: Site, ada: Person) -> None:
+    ada.repositories = []
+    browser = site.as_person(ada)
+    assert browser.get("/api/v1/tasks").json()["total"] == 0
+    assert "No task yet" in browser.get("/overview").text
+
+
+def test_rights_that_are_gone_on_github_are_gone_here(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    before = browser.get("/api/v1/tasks").json()["total"]
+    ada.repositories = [100]
+    assert browser.get("/api/v1/tasks").json()["total"] == before, "asked again after a quarter of an hour"
+    _age_sessions(site, minutes=16)
+    assert 0 < browser.get("/api/v1/tasks").json()["total"] < before
+
+    site.people.down = True
+    _age_sessions(site, minutes=16)
+    assert browser.get("/overview").status_code == 200, "while GitHub is silent, the last answer holds"
+    _age_sessions(site, minutes=90)
+    assert browser.get("/overview").status_code == 303, "but not for long"
+    site.people.down = False
+
+    browser = site.as_person(ada)
+    ada.organisations = {}
+    _age_sessions(site, minutes=16)
+    assert browser.get("/overview").status_code == 303
+
+
+def test_a_viewer_can_change_nothing(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    page = browser.get("/budgets").text
+    assert "New cap" not in page
+    assert "Audit log" not in page
+    csrf = csrf_of(page)
+    assert browser.post("/budgets/caps/day", data={"csrf": csrf, "usd": "9999"}).status_code == 403
+    assert browser.post("/queue/tasks/1/retry", data={"csrf": csrf}).status_code == 403
+    assert browser.post("/queue/deliveries/1/retry", data={"csrf": csrf}).status_code == 403
+    assert browser.get("/export/audit.csv").status_code == 403
+
+
+def test_an_operator_retries_what_failed_and_changes_no_cap(site: Site, linus: Person) -> None:
+    with site.database.session() as session:
+        task = session.exec(select(Task).where(Task.repository_id == 100)).first()
+        other = session.exec(select(Task).where(Task.repository_id == 101)).first()
+        assert task is not None
+        assert other is not None
+        task.state = other.state = TaskState.FAILED
+        delivery = Delivery(guid="lost-1", event="issues", payload=b"{}", state=DeliveryState.FAILED, reason="A bug.")
+        session.add_all([task, other, delivery])
+        session.flush()
+        ids = (task.id, other.id, delivery.id)
+    browser = site.as_person(linus)
+    page = browser.get("/queue").text
+    assert f"/queue/tasks/{ids[0]}/retry" in page
+    csrf = csrf_of(page)
+    assert browser.post(f"/queue/tasks/{ids[0]}/retry", data={"csrf": csrf}).headers["location"].endswith("said=task")
+    assert browser.post(f"/queue/tasks/{ids[1]}/retry", data={"csrf": csrf}).headers["location"].endswith("said=gone")
+    assert browser.post(f"/queue/deliveries/{ids[2]}/retry", data={"csrf": csrf}).status_code == 303
+    assert site.queue.tasks[-1] == ids[0]
+    assert site.queue.deliveries[-1] == ids[2]
+    again = browser.post(f"/queue/tasks/{ids[0]}/retry", data={"csrf": csrf})
+    assert again.headers["location"].endswith("said=gone"), "twice is once"
+    with site.database.session() as session:
+        assert session.get_one(Task, ids[0]).state is TaskState.QUEUED
+        assert session.get_one(Task, ids[1]).state is TaskState.FAILED, "he cannot read that repository"
+        assert session.get_one(Delivery, ids[2]).state is DeliveryState.RECEIVED
+        for one in ids[:2]:
+            session.get_one(Task, one).state = TaskState.NO_FIX
+    assert browser.post("/budgets/caps/day", data={"csrf": csrf, "usd": "9999"}).status_code == 403
+
+
+def test_an_admin_changes_a_cap_and_the_log_says_so(site: Site, grace: Person) -> None:
+    browser = site.as_person(grace)
+    csrf = csrf_of(browser.get("/budgets").text)
+    assert browser.post("/budgets/caps/day", data={"csrf": csrf, "usd": "12.50"}).status_code == 303
+    page = browser.get("/budgets").text
+    assert "of $12.50" in page
+    assert "set by grace; the setting says $50.00" in page
+    with site.database.reading() as session:
+        entry = session.exec(select(AuditEntry).where(AuditEntry.action == "cap changed")).one()
+    assert (entry.actor, entry.target, entry.data) == ("grace", "day", {"before_usd": 50.0, "after_usd": 12.5})
+    for wrong in ("-1", "0", "nan", "1e12", "much"):
+        answer = browser.post("/budgets/caps/day", data={"csrf": csrf, "usd": wrong})
+        assert answer.status_code == 400, wrong
+    assert browser.post("/budgets/caps/dya", data={"csrf": csrf, "usd": "1"}).status_code == 400
+    assert browser.post("/budgets/caps/day", data={"csrf": csrf}).status_code == 303
+    with site.database.reading() as session:
+        assert session.get(CapOverride, "day") is None, "back to the setting"
+
+
+def test_a_form_of_another_site_changes_nothing(site: Site, grace: Person, ada: Person) -> None:
+    browser = site.as_person(grace)
+    csrf = csrf_of(browser.get("/budgets").text)
+    others = csrf_of(site.as_person(ada).get("/budgets").text)
+    for form, headers in (
+        ({"usd": "9"}, {}),
+        ({"usd": "9", "csrf": others}, {}),
+        ({"usd": "9", "csrf": csrf}, {"origin": "https://evil.example"}),
+    ):
+        assert browser.post("/budgets/caps/day", data=form, headers=headers).status_code == 403
+    with site.database.reading() as session:
+        assert session.get(CapOverride, "day") is None
+
+
+def test_a_forged_cookie_opens_nothing(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    cookie = browser.cookies["acrouter_session"]
+    for forged in ("", "x", cookie[:-2] + "xx", cookie.split(".")[0]):
+        stranger = site.browser()
+        stranger.cookies.set("acrouter_session", forged)
+        assert stranger.get("/overview").status_code == 303
+
+
+def test_every_answer_forbids_what_a_page_does_not_need(site: Site) -> None:
+    browser = site.as_local_admin()
+    for path in (*PAGES, "/sign-in", "/static/dashboard.js", "/tasks/999999", "/healthz", "/api/v1/overview"):
+        headers = browser.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        if not path.startswith("/static/"):
+            assert headers["cache-control"] == "no-store", path
+
+
+def test_no_page_carries_a_script_or_a_style_of_its_own(site: Site) -> None:
+    browser = site.as_local_admin()
+    for path in PAGES:
+        html = browser.get(path).text
+        assert all(" src=" in tag for tag in re.findall(r"<script[^>]*>", html)), path
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", html), path
+        links = re.findall(r"(?:src|href)=\"(https?://[^\"]+)\"", html)
+        assert all(link.startswith(site.people.url) for link in links), "links to GitHub alone"
+
+
+def csrf_of(html: str) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', html)
+    assert found is not None
+    return found[1]
+
+
+def _age_sessions(site: Site, *, minutes: int) -> None:
+    with site.database.session() as session:
+        for row in session.exec(select(DashboardSession)).all():
+            row.checked_at = utc_now() - timedelta(minutes=minutes)
+            session.add(row)

@@ -1,0 +1,111 @@
+"""The facts in memory say what the database says, on both databases, at first and after every change."""
+
+from collections import Counter
+
+import numpy as np
+from sqlmodel import select
+
+from bench.dashboard_data import Scale, fill
+from bot.dashboard import money, stats
+from bot.dashboard.facts_store import FactsStore, read_facts
+from bot.dashboard.health import health
+from bot.dashboard.periods import of_days
+from bot.dashboard.roles import Role, Viewer
+from bot.dashboard.task_list import list_tasks, parse_filter
+from store.database import Database
+from store.states import LedgerKind, OutcomeKind, TaskState
+from store.tables import Attempt, Ledger, Outcome, Task
+from store.types import utc_now
+from tests.support.rows import settings
+
+EVERYONE = Viewer("x", Role.ADMIN, None)
+
+
+def test_the_facts_are_what_the_database_says(database: Database) -> None:
+    fill(database, Scale(tasks=120, days=40))
+    facts = read_facts(database)
+    with database.reading() as session:
+        tasks = session.exec(select(Task)).all()
+        attempts = session.exec(select(Attempt)).all()
+        paid = sum(row.usd_micros for row in session.exec(select(Ledger).where(Ledger.closing)).all())
+    assert len(facts.tasks) == 120
+    assert len(facts.attempts) == len(attempts)
+    for place, row in enumerate(sorted(tasks, key=lambda task: task.id or 0)):
+        assert facts.tasks.id[place] == row.id
+        assert abs(facts.tasks.created[place] - row.created_at.timestamp()) < 0.01
+        assert facts.titles.shown[facts.tasks.title[place]] == row.title
+    assert int(facts.spend.micros.sum()) == paid
+    year = stats.numbers(stats.within(facts, of_days(365)))
+    assert year.merged == Counter(task.state for task in tasks)[TaskState.MERGED]
+    by_model = {row.model: row.attempts for row in stats.by_model(facts)}
+    assert by_model == Counter(attempt.model for attempt in attempts)
+
+
+def test_every_change_is_seen(database: Database) -> None:
+    fill(database, Scale(tasks=40, days=10))
+    store = FactsStore(database, max_age_s=0.0)
+    first = store.current()
+    assert store.current() is first, "nothing changed, nothing is made anew"
+    with database.session() as session:
+        task = session.exec(select(Task).where(Task.state == TaskState.MERGED)).first()
+        assert task is not None
+        assert task.id is not None
+        reverted = task.id
+        session.add(Outcome(task_id=reverted, kind=OutcomeKind.REVERTED, ref="r", at=utc_now()))
+        task.updated_at = utc_now()
+        session.add(task)
+        new = Task(**{**task.model_dump(exclude={"id"}), "title": "Brand new", "state": TaskState.QUEUED})
+        new.created_at = new.updated_at = utc_now()
+        new.finished_at, new.published_attempt_id = None, None
+        session.add(new)
+        session.add(
+            Ledger(
+                reservation="n", closing=True, kind=LedgerKind.SETTLED, usd_micros=7, task_id=reverted, model="newcomer"
+            )
+        )
+    later = store.current()
+    assert len(later.tasks) == len(first.tasks) + 1
+    assert stats.numbers(later).merged == stats.numbers(first).merged - 1
+    assert int(later.spend.micros.sum()) == int(first.spend.micros.sum()) + 7
+    assert "newcomer" in {row.model for row in stats.by_model(later)}
+    assert np.array_equal(later.tasks.id, np.sort(later.tasks.id))
+    with database.reading() as session:
+        found = list_tasks(session, later, parse_filter({"text": "brand NEW", "state": "open"}))
+        assert [line.title for line in found.lines] == ["Brand new"]
+        state = health(session, later, EVERYONE, settings())
+        assert [one.title for one in state.tasks] == ["Brand new"]
+        assert state.states["queued"] == 1
+
+
+def test_pages_of_tasks_are_whole_and_do_not_overlap(database: Database) -> None:
+    fill(database, Scale(tasks=120, days=40))
+    facts = read_facts(database)
+    seen: list[int] = []
+    before = None
+    with database.reading() as session:
+        while True:
+            page = list_tasks(session, facts, parse_filter({"model": "small"}), before=before, page=25)
+            seen += [line.id for line in page.lines]
+            if page.next_before is None:
+                break
+            before = page.next_before
+    assert len(seen) == page.total == len(set(seen))
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_caps_count_what_is_settled_and_what_is_reserved(database: Database) -> None:
+    from tests.support.rows import add_attempt, add_task
+    from workers import budgets
+
+    task = add_task(database)
+    attempt = add_attempt(database, task)
+    configured = settings(day_budget_usd=4.0)
+    done = budgets.reserve(database, configured, task_id=task, attempt_id=attempt, model="small", usd=0.5)
+    budgets.settle(database, done, 0.2)
+    budgets.reserve(database, configured, task_id=task, attempt_id=attempt, model="small", usd=1.0)
+    facts = read_facts(database)
+    with database.reading() as session:
+        day, month = money.caps(session, facts, configured)
+        settled = budgets.spent_micros(session)
+    assert (day.name, day.limit_usd, day.used_usd, day.reserved_usd) == ("day", 4.0, 1.2, 1.0)
+    assert month.used_usd == budgets.to_usd(settled)

@@ -1,0 +1,140 @@
+"""Pages: with nothing, with much, and by a bounded number of queries."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+from sqlalchemy import event
+
+from bench.dashboard_data import Scale, fill
+from bot.dashboard.export import NAMES
+from bot.dashboard.tokens import make_link_word
+from bot.web import create_app
+from store import migrations
+from store.database import Database
+from store.settings import Settings
+from tests.integration.dashboard.conftest import Site
+from tests.support.rows import QueueOfNames, settings
+
+PAGES = ("/overview", "/models", "/tasks", "/tasks/5", "/tasks/5/attempts/1/steps", "/budgets", "/queue")
+MOST_QUERIES = 16
+"""Sign-in, the facts' levelling (5 reads) and the page's own."""
+
+
+def browser_of(database: Database, folder: Path) -> TestClient:
+    configured: Settings = settings(
+        data_dir=folder, models_file=folder / "none.yaml", github_webhook_secret=SecretStr("s" * 32)
+    )
+    app = create_app(configured, database, QueueOfNames())
+    app.state.board.facts.current()
+    app.state.board.facts.max_age_s = 0.0
+    browser = TestClient(app, base_url="http://127.0.0.1", headers={"accept": "text/html"})
+    browser.post("/sign-in/link", data={"word": make_link_word(database)})
+    return browser
+
+
+@contextmanager
+def counted(database: Database) -> Iterator[list[str]]:
+    queries: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith(("BEGIN", "PRAGMA")):
+            queries.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield queries
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+
+
+def test_with_nothing_each_page_says_what_to_do_next(sqlite_database: Database, tmp_path: Path) -> None:
+    browser = browser_of(sqlite_database, tmp_path)
+    hints = {
+        "/overview": "acrouter demo",
+        "/models": "models.yaml",
+        "/tasks": "/route fix",
+        "/budgets": "No call was made yet",
+        "/queue": "acrouter worker",
+    }
+    for path, hint in hints.items():
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        assert hint in answer.text, path
+
+
+def test_a_page_asks_the_database_as_often_for_many_tasks_as_for_few(tmp_path: Path) -> None:
+    counts = []
+    for tasks in (10, 400):
+        database = Database(f"sqlite:///{tmp_path / str(tasks)}.sqlite3")
+        migrations.upgrade(database)
+        fill(database, Scale(tasks=tasks, days=tasks))
+        browser = browser_of(database, tmp_path)
+        counts.append({page: _queries(browser, database, page) for page in PAGES})
+        database.dispose()
+    few, many = counts
+    assert many == few
+    assert max(many.values()) <= MOST_QUERIES, many
+
+
+def _queries(browser: TestClient, database: Database, page: str) -> int:
+    browser.get(page)
+    with counted(database) as queries:
+        assert browser.get(page).status_code == 200
+    return len(queries)
+
+
+def test_the_api_describes_itself_and_answers_as_it_says(site: Site) -> None:
+    from jsonschema import validate
+
+    browser = site.as_local_admin()
+    description = browser.get("/api/v1/openapi.json").json()
+    assert description["openapi"].startswith("3.")
+    for path, methods in description["paths"].items():
+        answer = browser.get(f"/api/v1{path.replace('{task_id}', '5')}")
+        assert answer.status_code == 200, path
+        schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        validate(answer.json(), {**schema, "components": description["components"]})
+
+
+def test_every_table_comes_as_csv(site: Site) -> None:
+    browser = site.as_local_admin()
+    for name in NAMES:
+        answer = browser.get(f"/export/{name}.csv")
+        assert answer.headers["content-type"].startswith("text/csv")
+        rows = list(csv.reader(io.StringIO(answer.text)))
+        assert len({len(row) for row in rows}) == 1, name
+        assert len(rows) > 1, name
+    assert "Did you mean &#39;ledger&#39;?" in browser.get("/export/legder.csv").text
+
+
+def test_a_filter_that_cannot_be_is_explained(site: Site) -> None:
+    browser = site.as_local_admin()
+    answer = browser.get("/tasks?state=mergde")
+    assert answer.status_code == 400
+    assert "Did you mean &#39;merged&#39;?" in answer.text
+    assert browser.get("/tasks?since=yesterday").status_code == 400
+    assert browser.get("/overview?days=31").status_code == 400
+    assert browser.get("/api/v1/tasks?limit=100000").status_code == 400
+
+
+def test_the_page_and_the_api_say_the_same(site: Site) -> None:
+    browser = site.as_local_admin()
+    numbers = browser.get("/api/v1/overview").json()["numbers"]
+    page = browser.get("/overview").text
+    assert f'<span class="big">{numbers["merged"]}</span>' in page
+    assert f'<span class="big">${numbers["spend_usd"]:.2f}</span>' in page
+    assert json.dumps(numbers["success"]["cases"]) in page
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz"])
+def test_what_machines_ask_for_is_as_it_was(site: Site, path: str) -> None:
+    answer = site.browser().get(path, headers={"accept": "application/json"})
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "ok"

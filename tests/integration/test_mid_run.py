@@ -1,0 +1,162 @@
+"""What people do to a PR while a model works on it: acrouter stops, or goes on and says so, and overwrites nothing."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import col, select
+
+from bot.demo.hub import pulls
+from bot.github import GitHubForge
+from store.states import TaskState
+from store.tables import Task
+from tests.support.whole_run import REPOSITORY, WholeRun
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
+    made = WholeRun(tmp_path_factory.mktemp("mid-run"), real_git=True)
+    with made.connected():
+        yield made
+    made.close()
+
+
+class PullStory:
+    """A PR from a branch of the repository, on which a maintainer has just said `/route fix`."""
+
+    def __init__(self, runs: WholeRun, branch: str, config: str = "") -> None:
+        self.runs, self.branch = runs, branch
+        runs.hub.push("main", {".acrouter.yml": config or f"# {branch}\n"})
+        self.pinned = runs.hub.push(branch, {f"{branch}.txt": "a\n"})
+        self.number = runs.hub.open_pull_request("Feature", head=branch)
+        runs.hub.comment(self.number, "/route fix")
+        runs.hear()
+
+    @property
+    def task(self) -> Task:
+        with self.runs.database.session() as session:
+            return session.exec(
+                select(Task).where(Task.target_number == self.number).order_by(col(Task.id).desc())
+            ).first() or pytest.fail("no task was started")
+
+    def head(self) -> str:
+        return self.runs.hub.branches()[self.branch]
+
+    def words(self) -> str:
+        return "\n".join(comment["body"] for comment in self.runs.hub.comments(self.number)).replace("\\", "")
+
+    def force_push(self) -> str:
+        sha = self.runs.hub.push(f"{self.branch}-again", {"other.txt": "b\n"})
+        self._move(sha)
+        return sha
+
+    def delete(self) -> None:
+        self.runs.hub.close(self.number)
+
+    def _move(self, sha: str) -> None:
+        hub = self.runs.hub._hub
+        repository = self.runs.hub._repository("")
+        before = repository.bare.branches()
+        repository.bare.set_branch(self.branch, sha)
+        moved = pulls.differences(before, repository.bare.branches())
+        pulls.branches_moved(hub, repository, moved, hub.state.user("maintainer"))
+
+
+def test_a_fix_of_a_pr_is_a_pr_to_its_branch(runs: WholeRun) -> None:
+    story = PullStory(runs, "plain")
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.head() == story.pinned
+    opened = next(pull for pull in runs.hub.pull_requests() if pull["number"] == story.task.pr_number)
+    assert opened["base"]["ref"] == "plain"
+
+
+def test_foreign_commits_stay_and_are_told(runs: WholeRun) -> None:
+    story = PullStory(runs, "added")
+    later = runs.hub.push("added", {"more.txt": "x\n"}, by="contributor")
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.head() == later
+    assert "Commits were added to the branch while the model worked" in story.words()
+
+
+def test_a_force_push_stops_the_work_and_says_so(runs: WholeRun) -> None:
+    story = PullStory(runs, "forced")
+    rewritten = story.force_push()
+    runs.settle()
+    assert story.task.state is TaskState.STOPPED
+    assert story.head() == rewritten
+    assert "a force-push" in story.words()
+    assert "/route retry" in story.words()
+
+
+def test_a_closed_pr_stops_the_work_even_if_nobody_told_us(runs: WholeRun) -> None:
+    story = PullStory(runs, "closed")
+    runs.hub.close(story.number)
+    runs._heard = len(runs.hub.deliveries)  # the webhook is lost
+    runs.settle()
+    assert story.task.state is TaskState.STOPPED
+    assert f"PR {story.number} was closed" in story.words()
+
+
+def test_push_fixes_adds_a_commit_to_the_prs_own_branch(runs: WholeRun) -> None:
+    story = PullStory(runs, "own", "push_fixes: true\n")
+    runs.settle()
+    task = story.task
+    assert (task.state, task.pr_number, task.branch) == (TaskState.PUBLISHED, story.number, "own")
+    assert story.head() == task.head_sha != story.pinned
+    assert runs.hub._repository("").bare.commit(task.head_sha).parents == (story.pinned,)
+
+
+def test_push_fixes_overwrites_no_commit_of_a_person(runs: WholeRun) -> None:
+    story = PullStory(runs, "busy", "push_fixes: true\n")
+    later = runs.hub.push("busy", {"more.txt": "x\n"}, by="contributor")
+    runs.settle()
+    assert story.head() == later
+    assert story.task.pr_number != story.number
+    assert story.task.state is TaskState.PUBLISHED
+
+
+def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_fork = GitHubForge.pull_request
+
+    def as_fork(self: GitHubForge, *arguments: Any) -> Any:
+        return replace(from_fork(self, *arguments), head_repository="stranger/shop")
+
+    monkeypatch.setattr(GitHubForge, "pull_request", as_fork)
+    story = PullStory(runs, "theirs")
+    bare = runs.hub._repository("").bare
+    subprocess.run(["git", "update-ref", f"refs/pull/{story.number}/head", story.pinned], cwd=bare.path, check=True)
+    subprocess.run(["git", "update-ref", "-d", "refs/heads/theirs"], cwd=bare.path, check=True)
+    before = runs.hub.branches()
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.task.pr_number is None
+    assert runs.hub.branches() == before, "nothing of a fork is pushed into the repository"
+    assert "+    return sum(prices)" in story.words()
+    assert "git apply" in story.words()
+    assert (Path(runs.hub._folder.name) / f"{REPOSITORY}.git").is_dir()
+
+
+def test_a_default_branch_of_another_name_is_where_the_pr_goes(tmp_path: Path) -> None:
+    made = WholeRun(tmp_path, default_branch="trunk")
+    try:
+        assert made.run().summary() == "closed"
+        assert [pull["base"]["ref"] for pull in made.hub.pull_requests()] == ["trunk"]
+    finally:
+        made.close()
+
+
+def test_a_branch_of_that_name_that_is_somebody_elses_is_left_alone(runs: WholeRun) -> None:
+    story = PullStory(runs, "named")
+    taken = f"acrouter/pull-request-{story.number}-task-{story.task.id}"
+    theirs = runs.hub.push(taken, {"mine.txt": "mine\n"}, by="contributor")
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.task.branch == f"{taken}-2"
+    assert runs.hub.branches()[taken] == theirs

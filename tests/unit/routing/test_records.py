@@ -1,0 +1,103 @@
+"""What the router learns of its voters and its verifier."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from routing.calibration import Calibration
+from routing.namings import ALL_TOGETHER, NamingRecord
+from routing.profile import load_profile, plain_name, published_ability
+from routing.voter_record import CEILING, FLOOR, VoterRecord
+from tests.support.routing import make_evidence
+
+
+def test_the_voter_that_is_nearer_gains_weight_within_bounds() -> None:
+    record = VoterRecord()
+    start = {"right": 1.0, "wrong": 1.0}
+    weights = [record.weights(start, "bug_fixing")]
+    for n in range(200):
+        record.learn(make_evidence(f"e{n}", "small", 1.0, final=True, views={"right": 0.8, "wrong": 0.2}))
+        weights.append(record.weights(start, "bug_fixing"))
+
+    assert weights[0] == start
+    assert weights[3]["right"] > 1.0 > weights[3]["wrong"]
+    assert weights[-1] == {"right": CEILING, "wrong": FLOOR}
+    elsewhere = record.weights({"right": 2.0, "wrong": 1.0}, "algorithm")
+    assert elsewhere["right"] > 2.0
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1), st.floats(0, 1), st.booleans()), max_size=8),
+    st.randoms(use_true_random=False),
+)
+def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random: object) -> None:
+    evidence = [
+        make_evidence(
+            key, "small", score, final=final, minutes=n, views={"v": view, "w": 0.5}, namings={"n": view - 0.5}
+        )
+        for n, (key, score, view, final) in enumerate(raw)
+    ]
+    shuffled = evidence * 2
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    found = []
+    for series in (evidence, shuffled):
+        record, namings, calibration = VoterRecord(), NamingRecord(), Calibration()
+        for one in series:
+            record.learn(one)
+            namings.learn(one)
+            calibration.learn(one)
+        found.append(
+            (
+                record.weights({"v": 1.0, "w": 1.0}, "bug_fixing"),
+                namings.steps({"n": 1.0}, "bug_fixing"),
+                calibration._rates("small"),
+            )
+        )
+    assert found[0] == found[1]
+
+
+def test_a_naming_is_worth_what_it_has_been_worth() -> None:
+    record = NamingRecord()
+    configured = {"good": 1.0, "parrot": 1.0}
+    assert sum(record.steps(configured, "bug_fixing").values()) == pytest.approx(ALL_TOGETHER)
+    for n in range(200):
+        named = n % 2 == 0
+        shares = {"good": 0.5 if named else -0.5, "parrot": 0.5 if n % 4 < 2 else -0.5}
+        record.learn(make_evidence(f"e{n}", "small", float(named), final=True, views={"v": 0.5}, namings=shares))
+    steps = record.steps(configured, "bug_fixing")
+
+    assert steps["good"] > 0.4
+    assert abs(steps["parrot"]) < 0.1
+
+
+def test_the_shipped_profile_is_read_and_each_number_has_its_source() -> None:
+    profile = load_profile()
+    assert all(str(score.source).startswith("https://") for model in profile.models for score in model.scores)
+    assert plain_name("anthropic/claude-opus-4.6") == plain_name("claude-opus-4-6-20260205")
+    assert published_ability("openai/gpt-5.4") == published_ability("gpt-5.4") is not None
+    assert published_ability("nobody/knows-it") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"read": "x", "models": []}', "models"),
+        (
+            '{"read": "x", "models": [{"model": "m", "scores": [{"benchmark": "b", "score": 130, "source": "https://x.y"}]}]}',
+            "score",
+        ),
+        ('{"read": "x", "models": [{"model": "m", "scores": [{"benchmark": "b", "score": 30}]}]}', "source"),
+        ("[]", "must be an object"),
+        ("{", "is not JSON"),
+    ],
+)
+def test_a_wrong_profile_is_named(tmp_path: "object", text: str, words: str) -> None:
+    from pathlib import Path
+
+    from routing.errors import ProfileError
+
+    path = Path(str(tmp_path)) / "profile.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ProfileError, match=words):
+        load_profile(path)

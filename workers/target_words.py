@@ -1,0 +1,120 @@
+"""What a task from GitHub is about: its words, its pinned commit, and whether its branch is the repository's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from store.states import TaskKind
+from store.tables import Task
+from templates import render
+from workers.errors import ForgeError, ForgeTemporary, PipelineError, TargetGone
+from workers.ports import Forge, IssueInfo, PullRequestInfo, RepositoryRef
+from workers.targets import TargetClosed
+
+
+@dataclass(frozen=True)
+class Words:
+    """A target as the forge tells it now. Title and text are untrusted."""
+
+    title: str
+    text: str
+    base_ref: str
+    """The branch of the repository that an answer goes to."""
+    base_sha: str
+    link: str
+    refs: Sequence[str]
+    """What brings the commit into the mirror."""
+    is_fork: bool = False
+    """The commit is a stranger's: it is read and never pushed into the repository."""
+
+
+def read_words(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
+    """Read what a task is about.
+
+    Raises:
+        TargetClosed, TargetGone: there is nothing to do any more.
+        ForgeTemporary, ForgeError: the forge could not tell.
+    """
+    match task.kind:
+        case TaskKind.ISSUE:
+            return _of_issue(forge, repository, task)
+        case TaskKind.PULL_REQUEST:
+            return _of_pull_request(forge, repository, task)
+        case TaskKind.CI_FAILURE:
+            return _of_run(forge, repository, task)
+        case TaskKind.LOCAL:
+            raise PipelineError("A local task has no target on a forge.")
+
+
+def open_issue(forge: Forge, repository: RepositoryRef, number: int) -> IssueInfo:
+    issue = forge.issue(repository, number)
+    if issue.state == "closed":
+        raise TargetClosed(f"Issue {issue.number} was closed.")
+    return issue
+
+
+def open_pull_request(forge: Forge, repository: RepositoryRef, number: int) -> PullRequestInfo:
+    pull = forge.pull_request(repository, number)
+    if pull.state == "closed":
+        raise TargetClosed(f"PR {pull.number} was {'merged' if pull.merged else 'closed'}.")
+    return pull
+
+
+def words_asked_for(task: Task, issue: IssueInfo) -> tuple[str, str]:
+    """Return an issue's title and text as they stood when a person with permission asked for the work.
+
+    What its author, who may be anybody, writes into it afterwards nobody has approved.
+    """
+    return (task.title, task.text) if task.title else (issue.title, issue.body)
+
+
+def refs_to_fetch(base_ref: str, base_sha: str) -> Sequence[str]:
+    """Return what brings `base_sha`: the branch, and the commit itself in case the branch has moved on without it."""
+    return [f"refs/heads/{base_ref}", base_sha]
+
+
+def _of_issue(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
+    assert task.target_number is not None
+    issue = open_issue(forge, repository, task.target_number)
+    branch = forge.default_branch(repository)
+    # A pinned commit stays: the second run of a task works on what the first one saw.
+    sha = task.base_sha or branch.sha
+    title, text = words_asked_for(task, issue)
+    link = f"{repository.full_name}#{issue.number}"
+    return Words(title, text, branch.name, sha, link, refs_to_fetch(branch.name, sha))
+
+
+def _of_pull_request(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
+    assert task.target_number is not None
+    pull = open_pull_request(forge, repository, task.target_number)
+    discussion = forge.pull_request_discussion(repository, pull.number)
+    text = render("prompts/pull_request.md.j2", pull=pull, discussion=discussion)
+    sha = task.base_sha or pull.head_sha
+    link = f"{repository.full_name}#{pull.number}"
+    if pull.is_fork_of(repository.full_name):
+        # https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/checking-out-pull-requests-locally
+        refs = [f"refs/pull/{pull.number}/head", sha]
+        return Words(pull.title, text, pull.base_ref, sha, link, refs, is_fork=True)
+    return Words(pull.title, text, pull.head_ref, sha, link, refs_to_fetch(pull.head_ref, sha))
+
+
+def _of_run(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
+    assert task.ci_run_id is not None
+    failure = forge.ci_failure(repository, task.ci_run_id)
+    also = _failing_on_base(forge, repository, task) & {job.name for job in failure.jobs}
+    text = render("prompts/ci_failure.md.j2", failure=failure, also_on_base=sorted(also))
+    title = f"CI workflow {failure.name} fails on {failure.head_branch}"
+    sha = task.base_sha or failure.head_sha
+    return Words(title, text, failure.head_branch, sha, failure.url, refs_to_fetch(failure.head_branch, sha))
+
+
+def _failing_on_base(forge: Forge, repository: RepositoryRef, task: Task) -> frozenset[str]:
+    """The jobs that fail on a PR's base branch too; unknown ones are none."""
+    if task.target_number is None or task.ci_run_id is None:
+        return frozenset()
+    try:
+        pull = forge.pull_request(repository, task.target_number)
+        return forge.failing_jobs(repository, task.ci_run_id, pull.base_ref)
+    except ForgeTemporary:
+        raise
+    except (TargetGone, ForgeError):
+        return frozenset()
