@@ -145,7 +145,7 @@ RUNNERS: Mapping[str, Runner] = {
     "node": Runner(("node",), _read_tap, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
     "jest": Runner(("node", "npx"), _read_jest, _with_json, {"CI": "true"}),
     "vitest": Runner(("node", "npx"), _read_jest, _with_vitest_json, {"CI": "true"}),
-    "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}),
+    "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local"}),
     "cargo": Runner(("cargo",), _read_cargo, environment={"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never"}),
     "maven": Runner(("mvn",), _read_reports("maven")),
     "gradle": Runner(("java",), _read_reports("gradle")),
