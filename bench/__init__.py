@@ -9,5 +9,6 @@ BENCHES = {
     "ingest": "bench.ingest",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
+    "sandbox": "bench.sandbox",
 }
 """Name on the command line -> module. Imported when asked for: a benchmark may need heavy packages."""

@@ -120,6 +120,10 @@ class Settings(BaseSettings):
 
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     sandbox_image: str = "acrouter/base:1"
+    sandbox_packages: str = ""
+    """Debian packages that the base image gets besides its own, e.g. `nodejs npm` or `golang-go` (Docker only)."""
+    sandbox_runtime: str = ""
+    """Docker's runtime for sandboxes, such as gVisor's `runsc`. Empty: the daemon's default."""
     sandbox_memory_mb: int = Field(2048, ge=64)
     sandbox_cpus: float = Field(1.0, gt=0)
     sandbox_pids: int = Field(512, ge=16)
