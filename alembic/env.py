@@ -14,6 +14,12 @@ _MIGRATION_LOCK = 7_226_902_233
 engine = context.config.attributes.get("engine") or Database(load_settings().resolved_database_url).engine
 
 with engine.connect() as connection:
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite:
+        # SQLite changes a table by making it anew, and refuses to drop the old one while rows refer to it. The switch
+        # works outside a transaction alone, so it goes past SQLAlchemy, which would begin one
+        # (https://www.sqlite.org/lang_altertable.html#otheralter).
+        connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
     context.configure(
         connection=connection,
         target_metadata=SQLModel.metadata,
@@ -25,4 +31,8 @@ with engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
         context.run_migrations()
+        if sqlite and (broken := connection.exec_driver_sql("PRAGMA foreign_key_check").all()):
+            raise RuntimeError(f"The migration left rows that refer to nothing: {broken[:5]}")
     connection.commit()
+    if sqlite:
+        connection.connection.cursor().execute("PRAGMA foreign_keys=ON")

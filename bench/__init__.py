@@ -6,7 +6,9 @@ Each is a module with `run(console) -> dict[str, float]`, the figures by their d
 BENCHES = {
     "dashboard": "bench.dashboard",
     "decide": "bench.decide",
+    "ingest": "bench.ingest",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
+    "sandbox": "bench.sandbox",
 }
 """Name on the command line -> module. Imported when asked for: a benchmark may need heavy packages."""

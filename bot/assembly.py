@@ -76,6 +76,8 @@ def make_backend(settings: Settings) -> Backend:
             disk_mb=settings.sandbox_disk_mb,
         ),
         instance=instance_name(settings),
+        runtime=settings.sandbox_runtime,
+        packages=settings.sandbox_packages.split(),
     )
 
 

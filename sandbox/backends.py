@@ -1,5 +1,6 @@
 """Chooses what isolates on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,8 @@ def choose_backend(
     data_dir: Path,
     limits: Limits,
     instance: str = "default",
+    runtime: str = "",
+    packages: Sequence[str] = (),
 ) -> Backend:
     """Return a backend that works here: for `auto` Docker where its daemon answers, else bubblewrap.
 
@@ -24,7 +27,7 @@ def choose_backend(
     """
     reasons = []
     if kind in ("auto", "docker"):
-        docker = DockerBackend(base_image, limits, instance=instance)
+        docker = DockerBackend(base_image, limits, instance=instance, runtime=runtime or None, packages=packages)
         try:
             docker.ping()
         except SandboxUnavailable as error:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import GuestSandbox
 from sandbox.images import build
+from sandbox.images.extra import ensure_packages
 from sandbox.types import Limits, Progress, SandboxSpec, SetupPlan
 
 TASK_LABEL = "acrouter.task"
@@ -36,17 +37,26 @@ class DockerBackend:
     """Fulfils `sandbox.types.Backend` with the Docker daemon that DOCKER_HOST or the default socket names.
 
     `instance` tells installations that share one daemon apart: leftovers are only looked for among one's own.
+    `runtime` is an OCI runtime that the daemon knows, such as gVisor's `runsc`. `packages` are Debian packages that the
+    base image gets besides its own.
     """
 
     name: Literal["docker", "bubblewrap"] = "docker"
 
     def __init__(
-        self, base_image: str, limits: Limits, *, instance: str = "default", runtime: str | None = None
+        self,
+        base_image: str,
+        limits: Limits,
+        *,
+        instance: str = "default",
+        runtime: str | None = None,
+        packages: Sequence[str] = (),
     ) -> None:
         self._base_image = base_image
         self._limits = limits
         self._instance = instance
-        self._runtime = runtime
+        self._runtime = runtime or None
+        self._packages = tuple(packages)
         self._client: tuple[int, APIClient] | None = None
         self._preparing = threading.Lock()
 
@@ -69,7 +79,9 @@ class DockerBackend:
 
     def ensure_base(self, progress: Progress | None = None) -> str:
         with _docker_errors("look for the base image"):
-            return build.ensure_base(self._api, self._base_image, progress)
+            base = build.ensure_base(self._api, self._base_image, progress)
+            with self._preparing:
+                return ensure_packages(self._api, base, self._packages, progress)
 
     def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
         """Set up once and snapshot: dependencies go to /opt/venv, and with it into `acrouter/env:<cache_key>`.

@@ -9,6 +9,8 @@ Whatever a command leaves running is killed when the command ends. That is one `
 process and which a fork bomb cannot outrun; so this must be the only trusted process of its own pid namespace.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -20,7 +22,10 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # type checkers take it for typing's own, whose import would make every start slower
+if TYPE_CHECKING:
+    from typing import Any
 
 _CHUNK = 1 << 16
 _INITS = {"docker-init", "tini", "catatonit"}
@@ -105,10 +110,10 @@ class Feeder:
         if pipe >= 0:
             os.set_blocking(pipe, False)
 
-    def watch(self, poller: "select.poll") -> None:
+    def watch(self, poller: select.poll) -> None:
         poller.register(0, select.POLLIN)
 
-    def move(self, poller: "select.poll", descriptor: int) -> None:
+    def move(self, poller: select.poll, descriptor: int) -> None:
         if descriptor == 0:
             data = os.read(0, min(self.expected, _CHUNK) or 1)
             if not data or not self.expected:
@@ -171,7 +176,7 @@ class Guest:
             os.setuid(self.uid)
         os.umask(0o022)
 
-    def start(self, request: dict[str, Any], stdin: int, output: int) -> "subprocess.Popen[bytes]":
+    def start(self, request: dict[str, Any], stdin: int, output: int) -> subprocess.Popen[bytes]:
         command = request["command"].encode("utf-8", "surrogateescape")
         argv: list[Any] = ["bash", "-c", command]
         keep: tuple[int, ...] = ()
@@ -236,7 +241,7 @@ class Guest:
             bytes(capture.head + capture.tail),
         )
 
-    def pump(self, process: "subprocess.Popen[bytes]", output: int, feeder: "Feeder", deadline: float) -> Capture:
+    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder, deadline: float) -> Capture:
         """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`)."""
         capture = Capture(self.output_bytes)
         killed = False

@@ -33,6 +33,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory",
     "GIT_CONFIG_VALUE_0": "*",
+    "GOMODCACHE": f"{VENV}/go",
+    "CARGO_HOME": f"{VENV}/cargo",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_RETRIES": "0",  # there is no network: pip is to say so at once
 }
@@ -51,7 +53,8 @@ def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, in
         "places": [WORKSPACE, HOME],
         "output_bytes": limits.output_bytes,
     }
-    return ["-I", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
+    # -S: nothing of site-packages is needed, and looking there would take a third of the start.
+    return ["-I", "-S", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
 
 
 class GuestSandbox:

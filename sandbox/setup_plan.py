@@ -11,6 +11,7 @@ from typing import Any
 
 from sandbox.archives import read_member
 from sandbox.errors import CheckoutError
+from sandbox.guest_sandbox import VENV
 from sandbox.types import SetupPlan
 
 _PIP = "python -m pip install --no-input"
@@ -32,6 +33,23 @@ _TEST_REQUIREMENTS = (
 _REQUIREMENTS = ("requirements.txt", "requirements/base.txt", *_TEST_REQUIREMENTS)
 _METADATA = ("pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO")
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "constraints.txt")
+_MODULES = f"{VENV}/node_modules"
+_NODE_LOCKS = (
+    ("pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"),
+    ("yarn.lock", "yarn", "yarn install --frozen-lockfile"),
+    ("package-lock.json", "npm", "npm ci --no-audit --no-fund"),
+    ("npm-shrinkwrap.json", "npm", "npm ci --no-audit --no-fund"),
+)
+"""Lock file, program, and how it installs exactly what the file says."""
+_BUILD_FILES = (
+    "package.json",
+    "go.mod",
+    "go.sum",
+    "Cargo.toml",
+    "Cargo.lock",
+    "pom.xml",
+    *(n for n, _, _ in _NODE_LOCKS),
+)
 # Trees come without .git: version plug-ins that ask git are told a version instead.
 _VERSION = "SETUPTOOLS_SCM_PRETEND_VERSION=0.0.1 PBR_VERSION=0.0.1"
 
@@ -47,7 +65,7 @@ def detect(archive: Path, *, commands: Sequence[str] | None, base: str) -> Setup
         CheckoutError: the archive cannot be read.
     """
     try:
-        raw = read_member(archive, {*_METADATA, *_REQUIREMENTS, *_LOCKS})
+        raw = read_member(archive, {*_METADATA, *_REQUIREMENTS, *_LOCKS, *_BUILD_FILES})
         layout = _layout(archive)
     except tarfile.TarError as error:
         raise CheckoutError(f"{archive.name} is not an uncompressed tar archive: {error}") from error
@@ -86,7 +104,37 @@ def _python(files: Files) -> tuple[list[str], str] | None:
     return (commands, ", ".join(sources)) if commands else None
 
 
-DETECTORS: Sequence[Callable[[Files], tuple[list[str], str] | None]] = (_python,)
+def _npm(files: Files) -> tuple[list[str], str] | None:
+    if "package.json" not in files:
+        return None
+    lock, program, install = next(
+        (found for found in _NODE_LOCKS if found[0] in files),
+        ("package.json", "npm", "npm install --no-audit --no-fund --no-package-lock"),
+    )
+    # The tree comes without them: they stay beside the environment, and each fresh tree gets a link to them.
+    keep = f"rm -rf {_MODULES} && mv node_modules {_MODULES} && ln -s {_MODULES} node_modules"
+    return [_where_there_is(program, f"{install} && if [ -d node_modules ]; then {keep}; fi")], lock
+
+
+def _go(files: Files) -> tuple[list[str], str] | None:
+    return ([_where_there_is("go", "go mod download")], "go.mod") if "go.mod" in files else None
+
+
+def _cargo(files: Files) -> tuple[list[str], str] | None:
+    return ([_where_there_is("cargo", "cargo fetch")], "Cargo.toml") if "Cargo.toml" in files else None
+
+
+def _maven(files: Files) -> tuple[list[str], str] | None:
+    command = f"mvn -B -q -Dmaven.repo.local={VENV}/m2 -DskipTests test-compile dependency:go-offline"
+    return ([_where_there_is("mvn", command)], "pom.xml") if "pom.xml" in files else None
+
+
+def _where_there_is(program: str, command: str) -> str:
+    """Without the program nothing can be set up, and the verification says what is missing."""
+    return f"if command -v {program} > /dev/null; then {command}; else echo '{program} is not in the image'; fi"
+
+
+DETECTORS: Sequence[Callable[[Files], tuple[list[str], str] | None]] = (_python, _npm, _go, _cargo, _maven)
 """Each looks at the files of the root and answers with commands and their source, or None. The first answer wins.
 
 Another language is another function here, and its file names in the set that `detect` reads."""
@@ -150,7 +198,7 @@ def _layout(archive: Path) -> list[str]:
 
 def _cache_key(commands: Sequence[str], raw: Mapping[str, bytes], layout: Sequence[str], base: str) -> str:
     digest = hashlib.sha256()
-    parts = [b"2", base.encode(), *(command.encode() for command in commands), b"", *(n.encode() for n in layout), b""]
+    parts = [b"3", base.encode(), *(command.encode() for command in commands), b"", *(n.encode() for n in layout), b""]
     for name in sorted(raw):
         parts += [name.encode(), raw[name]]
     for part in parts:

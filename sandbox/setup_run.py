@@ -25,6 +25,7 @@ known = set(json.load(open({_NAMES!r})))
 skip = {{"__pycache__", ".git", "build", ".pytest_cache", ".eggs", "node_modules", ".venv", "venv"}}
 new, size = [], 0
 for folder, folders, files in os.walk("."):
+    files = files + [f for f in folders if os.path.islink(os.path.join(folder, f))]
     folders[:] = [f for f in folders if f not in skip and not f.endswith((".egg-info", ".dist-info"))]
     for file in files:
         path = os.path.relpath(os.path.join(folder, file))

@@ -219,6 +219,10 @@ class AgentRun:
 TestStatus = Literal["passed", "failed", "error", "skipped"]
 
 
+RunnerName = Literal["pytest", "unittest", "node", "jest", "vitest", "go", "cargo", "maven", "gradle", "exit_code"]
+"""How a run's results are read; `exit_code`: not at all, the tests are one."""
+
+
 @dataclass(frozen=True)
 class TestCommand:
     """How to run a repository's tests."""
@@ -226,7 +230,7 @@ class TestCommand:
     __test__ = False  # not one of pytest's
 
     command: str
-    runner: Literal["pytest", "unittest", "exit_code"]
+    runner: RunnerName
     source: str
     """Where it comes from, for people."""
 

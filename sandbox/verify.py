@@ -198,7 +198,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
 def _unfixed(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:
     """Run the patch's tests on the old source."""
     modules = [change.path for change in report.test_files if change.kind != "deleted" and is_test_module(change.path)]
-    if not report.source_files or not report.test_files or not (modules or command.runner == "exit_code"):
+    selects = command.runner in ("pytest", "unittest")
+    if not report.source_files or not report.test_files or (selects and not modules):
         return None
     tree = runs.with_part(report.test_files)
     return None if tree is None else runs.tests(tree, command, modules)
@@ -215,7 +216,8 @@ def _originals(
         return None
     edited = [change.path for change in report.test_files if change.kind != "added"]
     fixed = compare(before, after, edited).fail_to_pass
-    if report.edits_test_support or any(not test.split("::", 1)[0].endswith(".py") for test in fixed):
+    selects = command.runner in ("pytest", "unittest")
+    if not selects or report.edits_test_support or any(not test.split("::", 1)[0].endswith(".py") for test in fixed):
         return runs.tests(tree, command)
     return runs.tests(tree, command, sorted({*edited, *(test.split("::", 1)[0] for test in fixed)}))
 

@@ -21,11 +21,13 @@ fi
 say "preparing vLLM for the CPU in $here (once; some minutes)"
 [ -x $python ] || "${PYTHON:-python3}" -m venv $here/venv
 $python -m pip install -q --disable-pip-version-check --no-cache-dir 'uv>=0.8'
-# pip, not uv, installs torch: it takes a CPU wheel where its configuration knows one, else PyTorch's own index has it.
+# pip, not uv, installs torch: it takes the CPU build where its configuration knows one.
 $python -c 'import torch' 2>/dev/null ||
-    $python -m pip install -q --disable-pip-version-check --no-cache-dir torch==2.13.0+cpu ||
-    $python -m pip install -q --disable-pip-version-check --no-cache-dir torch==2.13.0+cpu \
-        --extra-index-url https://download.pytorch.org/whl/cpu
+    $python -m pip install -q --disable-pip-version-check --no-cache-dir torch==2.13.0+cpu || {
+    say "vLLM for the CPU needs the CPU build of torch 2.13.0. Give pip the index for it that PyTorch's installation page"
+    say "names (PIP_EXTRA_INDEX_URL), and run this again."
+    exit 1
+}
 # As published, torchvision breaks every import (operator torchvision::nms does not exist); a text model needs none of
 # these, and triton alone is a gigabyte.
 cat >$here/without.txt <<'WITHOUT'

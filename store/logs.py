@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from store.scrub import register_secret, scrub, scrub_json
+from store.scrub import register_secret, scrub, scrub_high_entropy, scrub_json
 from store.settings import Settings
 
 # Controls, line separators, and the marks that turn the direction of text around.
@@ -21,6 +21,7 @@ def configure_logging(settings: Settings) -> None:
     register_secret(settings.secret("github_webhook_secret"))
     register_secret(settings.secret("github_client_secret"))
     register_secret(settings.secret("dashboard_secret"))
+    scrub_high_entropy(settings.scrub_high_entropy)
     level = getattr(logging, settings.log_level.upper())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,

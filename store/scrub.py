@@ -1,8 +1,9 @@
 """Takes secrets out of every text that leaves the process: comments, logs, trajectories."""
 
+import math
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 _MASK = "[secret removed]"
@@ -27,6 +28,13 @@ _PATTERNS = re.compile(
     re.DOTALL,
 )
 
+# Long words of letters and digits, as base64 and hexadecimal keys are.
+_LONG_WORD = re.compile(r"(?<![A-Za-z0-9+/=_\-])[A-Za-z0-9+/=_\-]{40,}(?![A-Za-z0-9+/=_\-])")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_BITS_A_CHARACTER = 4.0
+"""Of a random word of base64 of this length there are 4.7 and more; of words, paths and identifiers less than 4."""
+
+_switches = {"high_entropy": False}
 _lock = threading.Lock()
 _registered: set[str] = set()
 _temporary: deque[str] = deque(maxlen=_TEMPORARY_KEPT)
@@ -51,11 +59,30 @@ def register_secret(value: str | None, *, temporary: bool = False) -> None:
         _known = tuple(sorted({*_registered, *_temporary}, key=len, reverse=True))
 
 
+def scrub_high_entropy(on: bool) -> None:
+    """Say whether `scrub` takes out long words that look random, too."""
+    _switches["high_entropy"] = on
+
+
 def scrub(text: str) -> str:
     """Return `text` with registered secrets and all that looks like a token or a key replaced."""
     for secret in _known:
         text = text.replace(secret, _MASK)
-    return _PATTERNS.sub(_MASK, text)
+    text = _PATTERNS.sub(_MASK, text)
+    return _LONG_WORD.sub(_unless_readable, text) if _switches["high_entropy"] else text
+
+
+def _unless_readable(match: re.Match[str]) -> str:
+    word = match[0]
+    kinds = (str.isdigit, str.islower, str.isupper)  # a path or an identifier has seldom all three
+    random = all(any(kind(character) for character in word) for kind in kinds) and _entropy(word) >= _BITS_A_CHARACTER
+    return _MASK if random and not _COMMIT.fullmatch(word) else word
+
+
+def _entropy(word: str) -> float:
+    """Shannon's entropy of a word's characters, in bits a character."""
+    counts = Counter(word).values()
+    return -sum(count / len(word) * math.log2(count / len(word)) for count in counts)
 
 
 def scrub_json(value: Any) -> Any:

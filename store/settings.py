@@ -120,6 +120,10 @@ class Settings(BaseSettings):
 
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     sandbox_image: str = "acrouter/base:1"
+    sandbox_packages: str = ""
+    """Debian packages that the base image gets besides its own, e.g. `nodejs npm` or `golang-go` (Docker only)."""
+    sandbox_runtime: str = ""
+    """Docker's runtime for sandboxes, such as gVisor's `runsc`. Empty: the daemon's default."""
     sandbox_memory_mb: int = Field(2048, ge=64)
     sandbox_cpus: float = Field(1.0, gt=0)
     sandbox_pids: int = Field(512, ge=16)
@@ -131,6 +135,9 @@ class Settings(BaseSettings):
     """A worker that has not renewed its lease for this long has lost its task."""
     reconcile_every_s: float = Field(15, gt=0)
 
+    scrub_high_entropy: bool = False
+    """Take long random-looking words (40 characters and more) out of every text that leaves, besides known formats. It
+    takes some hashes too; commits' SHAs stay."""
     log_json: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

@@ -17,7 +17,7 @@ from sqlmodel import Session, col, func, select
 from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
-from store.states import LedgerKind
+from store.states import LedgerKind, TaskState
 from store.tables import Ledger, Task
 from workers.caps import WARN_AT, Cap, caps_for
 from workers.locks import take_turn
@@ -111,7 +111,12 @@ def _counts() -> ColumnElement[bool]:
 
 
 def _within(since: datetime) -> ColumnElement[bool]:
-    return col(Ledger.closing).is_(False) | (col(Ledger.at) >= since)
+    """What was written since a moment, and the older reservations that may still be open: those of tasks at work.
+
+    Not every older reservation is looked at, for there may be a million and this stands before each model call.
+    """
+    at_work = select(Task.id).where(col(Task.state).in_([state for state in TaskState if state.is_open]))
+    return (col(Ledger.at) >= since) | (col(Ledger.closing).is_(False) & col(Ledger.task_id).in_(at_work))
 
 
 def warnings(session: Session, settings: Settings, task: Task) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
+from sandbox.types import GitRemote
 from store.repo_config import CONFIG_FILE, RepositoryConfig
 from store.repo_yaml import RepositoryConfigurationError
 from store.scrub import scrub
@@ -84,12 +85,14 @@ class ForgeTarget:
             if self._push_to_branch(run, work, best):
                 return
             task = run.update(branch="")  # somebody was quicker: a PR to the branch instead
-        branch = task.branch or branch_name(task)
+        commit = self._commit(run, work, best)
+        remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
+        branch = _free_branch(work.source.mirror, remote, commit, task.branch or branch_name(task))
         run.update(branch=branch, published_attempt_id=best.attempt.id)
         run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
-        commit = self._commit(run, work, best)
         run.check()
-        self._push(work.source.mirror, commit, branch)
+        if work.source.mirror.remote_head(remote, branch) != commit:
+            work.source.mirror.push(remote, commit, branch, expected=None)
         run.update(head_sha=commit)
         run.check()
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
@@ -188,15 +191,6 @@ class ForgeTarget:
         message = render("pulls/commit.txt.j2", view=view)
         return work.source.mirror.commit(tree, work.source.base_sha, message, self.forge.author(), when)
 
-    def _push(self, mirror: Mirror, commit: str, branch: str) -> None:
-        remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
-        there = mirror.remote_head(remote, branch)
-        if there == commit:
-            return
-        if there is not None:
-            raise PushError(f"The branch {branch} is there already, with commits that are not acrouter's.")
-        mirror.push(remote, commit, branch, expected=None)
-
     def _config(self, run: Run) -> RepositoryConfig:
         try:
             rules = in_force(run.runtime.database, self.forge, self.repository, run.runtime.settings)
@@ -229,6 +223,18 @@ def current_head(forge: Forge, repository: RepositoryRef, task: Task) -> str | N
             if head is None:
                 raise TargetClosed(f"The branch {task.base_ref} was deleted.")
             return head.sha
+
+
+def _free_branch(mirror: Mirror, remote: GitRemote, commit: str, wanted: str) -> str:
+    """Return a name that is free, or holds this very commit already: somebody else's branch is left alone.
+
+    Raises:
+        PushError: the names that could be tried are all taken.
+    """
+    for name in (wanted, *(f"{wanted}-{number}" for number in range(2, 6))):
+        if mirror.remote_head(remote, name) in (None, commit):
+            return name
+    raise PushError(f"The branch {wanted} is there already, with commits that are not acrouter's.")
 
 
 def branch_name(task: Task) -> str:

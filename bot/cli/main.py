@@ -36,7 +36,7 @@ app.add_typer(github_app.app, name="github-app")
 @app.command()
 def demo(
     model: str = typer.Option("", help="Use this paid model (LiteLLM's name) instead of the scripted ones."),
-    keep: bool = typer.Option(False, help="Leave the local GitHub up at the end, to look at its pages."),
+    keep: bool = typer.Option(False, help="Leave the dashboard and the local GitHub up at the end, to look at them."),
 ) -> None:
     """Do the whole job on a real bug, against a local GitHub, with scripted models."""
     from bot.demo.command import run_demo

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from sqlalchemy import select as select_columns
@@ -149,8 +150,11 @@ def _tasks(session: Session, facts: Facts, states: Sequence[int], *, newest: boo
     ids = (found[::-1] if newest else found)[:_MOST].tolist()
     if not ids:
         return []
-    columns = (Task.id, func.substr(Task.title, 1, 200), Task.state, Task.repository_id)
-    query = select_columns(*columns, Task.created_at, Task.not_before, Task.lease_owner).where(col(Task.id).in_(ids))
+    columns: Sequence[Any] = (
+        *(Task.id, func.substr(Task.title, 1, 200), Task.state, Task.repository_id),
+        *(Task.created_at, Task.not_before, Task.lease_owner),
+    )
+    query = select_columns(*columns).where(col(Task.id).in_(ids))
     order = col(Task.id).desc() if newest else col(Task.id)
     return [Waiting(*row) for row in session.execute(query.order_by(order)).all()]
 

@@ -271,7 +271,8 @@ def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
 def _trailing(counts: Ints, buckets: int) -> Ints:
     """Return, for each place, the sum of the last `buckets` counts."""
     sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-    return sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
+    trailing: Ints = sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
+    return trailing
 
 
 def _followed(facts: Facts) -> Bools:

@@ -13,6 +13,7 @@ from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts,
 from store.states import TaskState
 from store.suggest import did_you_mean
 from store.tables import Task
+from templates.escape import plain
 
 PAGE = 50
 _KEYS = ("repository", "model", "dimension", "state", "person", "since", "until", "text")
@@ -85,7 +86,7 @@ def parse_filter(values: Mapping[str, str]) -> TaskFilter:
     Raises:
         BadRequestError: a state or a day is none.
     """
-    found = TaskFilter(**{key: values.get(key, "").strip()[:300] for key in _KEYS})
+    found = TaskFilter(**{key: plain(values.get(key, "")[:300]).strip() for key in _KEYS})
     known = [*TASK_STATES, *_GROUPS]
     if found.state and found.state not in known:
         raise BadRequestError(
@@ -197,10 +198,12 @@ def choices(facts: Facts) -> dict[str, list[str]]:
     tasks = facts.tasks
     names = facts.repositories
     models = present(np.concatenate([facts.attempts.model, tasks.first_model]))
-    return {
+    found = {
         "repository": sorted(names[one] for one in np.unique(tasks.repository).tolist() if one in names),
         "model": sorted(facts.models.names[one] for one in models),
         "dimension": sorted(filter(None, (facts.dimensions.names[one] for one in present(tasks.dimension)))),
         "person": sorted(filter(None, (facts.persons.names[one] for one in present(tasks.person)))),
         "state": [*_GROUPS, *(str(state) for state in TASK_STATES)],
     }
+    # What hides controls or direction marks in a name is no choice that a person could make.
+    return {key: [one for one in words if plain(one) == one] for key, words in found.items()}

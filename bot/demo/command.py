@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,13 +13,16 @@ from bot.demo.package_index import pip_index_settings
 from store.settings import load_settings
 from templates import render
 
+if TYPE_CHECKING:
+    from bot.demo.stage import Stage
+
 FIRST, SECOND = "boltons-atomicsaver-pathlib", "boltons-find-files-pathlib"
 
 
 def run_demo(*, model: str = "", keep: bool = False, console: Console | None = None) -> int:
     """Play the demo and return the exit status: 0 only where the story held.
 
-    `model` is LiteLLM's name of a paid model, in place of the scripted ones; `keep` leaves the local GitHub up at the
+    `model` is LiteLLM's name of a paid model, in place of the scripted ones; `keep` leaves dashboard and local GitHub up at the
     end until Ctrl-C.
 
     Raises:
@@ -64,7 +68,7 @@ def _play(console: Console, folder: Path, *, model: str, keep: bool) -> int:
         console.print(f"That took {time.monotonic() - started:.0f} s.")
         console.print(escape(render("demo/closing.txt.j2", scripted=stage.scripted)), highlight=False)
         if keep:
-            _wait(console, stage.github.base_url)
+            _wait(console, stage)
     return 1 if missing else 0
 
 
@@ -77,8 +81,10 @@ def _repositories(folder: Path) -> tuple[BugRepository, BugRepository]:
     return first, second
 
 
-def _wait(console: Console, url: str) -> None:
-    console.print(f"The local GitHub stays up at [bold]{url}[/] until Ctrl-C.")
+def _wait(console: Console, stage: "Stage") -> None:
+    console.print("Until Ctrl-C stay up:")
+    console.print(f"- the dashboard, with this link once:  {stage.dashboard_link()}", soft_wrap=True, highlight=False)
+    console.print(f"- the local GitHub:                    {stage.github.base_url}", soft_wrap=True, highlight=False)
     try:
         while True:
             time.sleep(3600)

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.assembly import Ticker, make_jobs, make_runtime, open_database
+from bot.dashboard.tokens import make_link_word
 from bot.demo.errors import DemoError
 from bot.demo.hub.server import LocalHub
 from bot.demo.hub.story import Story
@@ -40,6 +41,12 @@ class Stage:
     runtime: Runtime
     endpoint: ScriptedEndpoint | None
     """The scripted models; None where a paid one works."""
+    web_url: str
+    """Where acrouter itself listens."""
+
+    def dashboard_link(self) -> str:
+        """Return an address that signs in to the dashboard once."""
+        return f"{self.web_url}/sign-in/link/{make_link_word(self.runtime.database)}"
 
     @property
     def scripted(self) -> bool:
@@ -94,14 +101,14 @@ def set_stage(
             endpoint = stack.enter_context(_scripted_models(repositories, state))
             write_models_file(models_file, api_base=endpoint.api_base, api_key_file=state / "scripted-key")
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        webhook_url = f"http://127.0.0.1:{listener.getsockname()[1]}/webhooks/github"
+        web_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         secret, private_key = secrets.token_urlsafe(32), _private_key()
-        hub = LocalHub(_free_port(), webhook_url, secret, APP_ID, private_key)
+        hub = LocalHub(_free_port(), f"{web_url}/webhooks/github", secret, APP_ID, private_key)
         hub.start()
         stack.callback(hub.stop)
         settings = _settings(folder, state, hub.base_url, secret, private_key)
         configure_logging(settings)
-        yield Stage(hub, _start_acrouter(stack, settings, listener, progress, watch), endpoint)
+        yield Stage(hub, _start_acrouter(stack, settings, listener, progress, watch), endpoint, web_url)
 
 
 def _start_acrouter(

@@ -123,12 +123,16 @@ class Clients:
 
         https://docs.github.com/en/rest/apps/apps#create-an-installation-access-token-for-an-app
         """
-        data = self.as_app(
-            "POST",
-            f"/app/installations/{ref.installation_id}/access_tokens",
-            f"mint a token for {ref.full_name}",
-            {"repository_ids": [ref.id], "permissions": dict(permissions)},
-        )
+        try:
+            data = self.as_app(
+                "POST",
+                f"/app/installations/{ref.installation_id}/access_tokens",
+                f"mint a token for {ref.full_name}",
+                {"repository_ids": [ref.id], "permissions": dict(permissions)},
+            )
+        except TargetGone as error:
+            # Not the thing that is asked about, but our way to it: that is worth another try.
+            raise ForgeError(f"{error} The App may have been uninstalled there.") from None
         expires = datetime.fromisoformat(data["expires_at"])
         token = Token(data["token"], expires if expires.tzinfo else expires.replace(tzinfo=UTC))
         register_secret(token.value, temporary=True)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from routing.costs import candidates
+from routing.cost_model import CostModel
+from routing.costs import Candidates, candidates
 from routing.errors import TrainingError
 from routing.policy.question import ModelStatistics, question
 from routing.pool import ModelPool
@@ -33,7 +34,7 @@ def lessons(examples: Sequence[Example], pool: ModelPool, weights: RewardWeights
         TrainingError: nothing was solved, so there is nothing to learn.
     """
     names = {spec.name for spec in pool.models}
-    tallies = Tallies()
+    tallies, costs = Tallies(), CostModel()
     known = [
         Example(e.key, e.title, e.text, e.dimension, e.language, e.repository, results)
         for e in examples
@@ -42,6 +43,7 @@ def lessons(examples: Sequence[Example], pool: ModelPool, weights: RewardWeights
     for example in known:
         for evidence in example.evidence():
             tallies.put(evidence)
+            costs.learn(evidence)
     made = []
     for example in known:
         answer = example.best(weights)
@@ -50,9 +52,14 @@ def lessons(examples: Sequence[Example], pool: ModelPool, weights: RewardWeights
         own = list(example.evidence())
         for evidence in own:
             tallies.remove(evidence.key)
-        made.append(Lesson(question(_task(example), _statistics(example, tallies, pool)).messages(), answer))
+            costs.forget(evidence.key)
+        task = _task(example)
+        made.append(
+            Lesson(question(task, _statistics(task, tallies, candidates(pool, costs, task))).messages(), answer)
+        )
         for evidence in own:
             tallies.put(evidence)
+            costs.learn(evidence)
     if not made:
         raise TrainingError(
             f"{len(examples)} task(s), and none was solved by a model of the pool ({', '.join(sorted(names))}): "
@@ -65,12 +72,11 @@ def _task(example: Example) -> RoutingTask:
     return RoutingTask(example.key, example.text, example.dimension, language=example.language, title=example.title)
 
 
-def _statistics(example: Example, tallies: Tallies, pool: ModelPool) -> dict[str, ModelStatistics]:
-    priced = candidates(pool, tallies, example.dimension)
+def _statistics(task: RoutingTask, tallies: Tallies, priced: Candidates) -> dict[str, ModelStatistics]:
     prior = prior_scores(priced)
     statistics = {}
     for model in priced.names:
-        tally = tallies.of(example.dimension, model)
+        tally = tallies.of(task.dimension, model)
         overall = tallies.of_model(model).mean_score(prior[model], STRENGTH)
         statistics[model] = ModelStatistics(
             model, tally.attempts, tally.mean_score(overall, STRENGTH), priced.expected_cost_usd(model)

@@ -70,14 +70,14 @@ def ensure_base(api: APIClient, image: str, progress: Progress | None = None) ->
         say("Installing pytest into the base image")
         _provision(api, system, image)
     finally:
-        with _docker_errors("remove the intermediate image"):
+        with docker_errors("remove the intermediate image"):
             api.remove_image(system, force=True)
     return image
 
 
 def is_present(api: APIClient, image: str) -> bool:
     """Return whether the daemon has an image of this name."""
-    with _docker_errors(f"look for the image {image}"):
+    with docker_errors(f"look for the image {image}"):
         return bool(api.images(name=image, quiet=True))
 
 
@@ -86,7 +86,7 @@ def _pull(api: APIClient, image: str, timeout_s: int) -> None:
     # A client of its own: the time limit is the connection's.
     puller = docker.from_env(version=api.api_version, timeout=timeout_s).api
     try:
-        with _docker_errors(f"pull {image}"):
+        with docker_errors(f"pull {image}"):
             puller.pull(repository, tag=tag or "latest")
             if not is_present(api, image):
                 raise ImageError(f"The registry has no image {image}.")
@@ -97,7 +97,7 @@ def _pull(api: APIClient, image: str, timeout_s: int) -> None:
 def _build_system(api: APIClient) -> str:
     tag = f"acrouter/system:{recipe()}"
     log: list[str] = []
-    with _docker_errors("build the Dockerfile"):
+    with docker_errors("build the Dockerfile"):
         for line in api.build(
             path=str(_HERE), tag=tag, target="system", rm=True, forcerm=True, decode=True, timeout=_BUILD_TIMEOUT_S
         ):
@@ -134,14 +134,14 @@ def _bootstrap_system(api: APIClient, why: str) -> str:
             shutil.rmtree(root / leftover, ignore_errors=True)
         archive = Path(folder) / "root.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True, capture_output=True)
-        with _docker_errors("import the base image"), archive.open("rb") as stream:
+        with docker_errors("import the base image"), archive.open("rb") as stream:
             api.import_image(src=stream, repository=f"acrouter/system:{recipe()}")
     return tag
 
 
 def _provision(api: APIClient, system: str, image: str) -> None:
     certificates = certificate_bundle()
-    with _docker_errors("provision the base image"):
+    with docker_errors("provision the base image"):
         container = api.create_container(
             system,
             entrypoint=[],
@@ -184,7 +184,8 @@ def _recipe_archive(certificates: bytes | None) -> bytes:
 
 
 @contextmanager
-def _docker_errors(what: str) -> Iterator[None]:
+def docker_errors(what: str) -> Iterator[None]:
+    """Turn Docker's errors into an ImageError that says what could not be done."""
     try:
         yield
     except (docker.errors.DockerException, requests.RequestException) as error:

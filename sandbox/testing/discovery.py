@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
-from sandbox.types import TestCommand
+from sandbox.guest_sandbox import VENV
+from sandbox.types import RunnerName, TestCommand
 
 PYTEST = "python3 -m pytest"
 UNITTEST = "python3 -m unittest discover -v"
@@ -19,6 +19,23 @@ UNITTEST = "python3 -m unittest discover -v"
 _READ = frozenset({"pyproject.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "Makefile", "package.json"})
 _MAX_FILE = 1_000_000
 _NPM_NO_TESTS = "no test specified"
+_OWN = ("--json", "--outputFile", "--watch", "--reporter", "--test-reporter")
+"""A script with one of these already says where its results go, or never ends."""
+_BUILDS: tuple[tuple[str, str, RunnerName], ...] = (
+    ("go.mod", "go test -json ./...", "go"),
+    ("Cargo.toml", "cargo test --no-fail-fast", "cargo"),
+    ("pom.xml", f"mvn -o -B -q -Dmaven.repo.local={VENV}/m2 test", "maven"),
+    ("build.gradle", "./gradlew --offline test", "gradle"),
+    ("build.gradle.kts", "./gradlew --offline test", "gradle"),
+)
+_STARTS: Mapping[RunnerName, tuple[str, ...]] = {
+    "node": ("node", "--test"),
+    "go": ("go", "test"),
+    "cargo": ("cargo", "test"),
+    "maven": ("mvn",),
+    "gradle": ("gradlew",),
+}
+"""How a configured command begins whose results can be read."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,8 @@ def discover(archive: Path, override: str | None) -> TestCommand | None:
     """Return how to run the tests of the tree in `archive` (a tar), or None where there are none.
 
     A configured command wins; then pytest (its configuration, or files that it collects), unittest (files that only it
-    collects), a Makefile's `test` target, package.json's `test` script.
+    collects), the runner that package.json's `test` script calls, go.mod, Cargo.toml, pom.xml, a Gradle build, and last
+    a Makefile's `test` target, of which only the exit code is known.
     """
     if override and override.strip():
         return TestCommand(override.strip(), _runner_of(override), "the configured command")
@@ -41,11 +59,33 @@ def discover(archive: Path, override: str | None) -> TestCommand | None:
         return TestCommand(PYTEST, "pytest", source)
     if name := _first(tree, r"(?:.*/)?tests?[^/]*\.py", within=r"(?:.*/)?tests?/.*|[^/]*"):
         return TestCommand(UNITTEST, "unittest", name)
+    return _other_language(tree)
+
+
+def _other_language(tree: _Tree) -> TestCommand | None:
+    if script := npm_test_script(tree.files.get("package.json", "")):
+        return _javascript(script)
+    for name, command, runner in _BUILDS:
+        if name in tree.names:
+            return TestCommand(command, runner, name)
     if re.search(r"^test\s*:(?!=)", tree.files.get("Makefile", ""), re.MULTILINE):
         return TestCommand("make test", "exit_code", "Makefile")
-    if _npm_script(tree.files.get("package.json", "")):
-        return TestCommand("npm test --silent", "exit_code", "package.json")
     return None
+
+
+def _javascript(script: str) -> TestCommand:
+    """Return the script itself where its results can be read, else npm's run of it."""
+    source = f"package.json ({' '.join(script.split())[:80]})"
+    program, *options = script.split()
+    simple = not re.search(r"[;&|<>`$(){}\n#\\]", script) and not any(word.startswith(_OWN) for word in options)
+    if simple and program == "node" and "--test" in options:
+        return TestCommand(script, "node", source)
+    if simple and program == "jest":
+        return TestCommand(f"npx --no-install {script}", "jest", source)
+    if simple and program == "vitest":
+        rest = [word for word in options if word not in ("run", "watch", "dev")]
+        return TestCommand(" ".join(["npx --no-install vitest run", *rest]), "vitest", source)
+    return TestCommand("npm test --silent", "exit_code", source)
 
 
 def is_plain_pytest(command: str) -> bool:
@@ -53,14 +93,20 @@ def is_plain_pytest(command: str) -> bool:
     return _runner_of(command) == "pytest" and not re.search(r"[;&|<>`$(){}\n#]", command)
 
 
-def _runner_of(command: str) -> Literal["pytest", "unittest", "exit_code"]:
+def _runner_of(command: str) -> RunnerName:
     try:
         words = [PurePosixPath(word).name for word in shlex.split(command)]
     except ValueError:  # unbalanced quotes: bash will say so
         return "exit_code"
     if "pytest" in words or "py.test" in words:
         return "pytest"
-    return "unittest" if "unittest" in words else "exit_code"
+    if "unittest" in words:
+        return "unittest"
+    simple = not re.search(r"[;&|<>`$(){}\n#]", command)
+    for runner, start in _STARTS.items():
+        if simple and tuple(words[: len(start)]) == start:
+            return runner
+    return "exit_code"
 
 
 def _pytest_source(tree: _Tree) -> str:
@@ -92,13 +138,14 @@ def _sections(text: str) -> list[str]:
     return parser.sections()
 
 
-def _npm_script(text: str) -> bool:
+def npm_test_script(text: str) -> str:
+    """Return a package.json's `test` script, empty where it has none or the one that `npm init` writes."""
     try:
         package = json.loads(text)
         script = package["scripts"]["test"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-    return isinstance(script, str) and bool(script.strip()) and _NPM_NO_TESTS not in script
+        return ""
+    return script.strip() if isinstance(script, str) and _NPM_NO_TESTS not in script else ""
 
 
 def _first(tree: _Tree, pattern: str, within: str = ".*") -> str:

@@ -10,7 +10,7 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 
-from sandbox.testing import junit, unittest_output
+from sandbox.testing import junit, runners, unittest_output
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.types import CommandResult, Sandbox, TestCommand, TestReport, TestStatus
 from templates.escape import plain
@@ -19,6 +19,12 @@ _TAIL = 4_000
 _MAX_JUNIT = 30_000_000
 _USAGE_ERROR, _NO_TESTS = 4, 5  # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _SUMMARY = re.compile(r"^[= ]*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
+# bash, dash, and make, which runs a simple command without a shell.
+_NOT_FOUND = re.compile(
+    r"^(?:\S+: line \d+: |sh: \d+: |/bin/sh: \d+: |make(?:\[\d+\])?: )([\w.+-]+): "
+    r"(?:command not found|not found|No such file or directory)$",
+    re.MULTILINE,
+)
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1"}
 
 
@@ -32,11 +38,25 @@ def run_tests(sandbox: Sandbox, command: TestCommand, *, timeout_s: float, only:
     """
     if command.runner == "pytest":
         return _run_pytest(sandbox, command, timeout_s, only)
+    if command.runner in runners.RUNNERS:
+
+        def execute(line: str, environment: Mapping[str, str]) -> CommandResult:
+            return sandbox.execute(_with_environment(line, environment), timeout_s=timeout_s)
+
+        # `only` is left out: the ids of most name no file, so all are run and all are told.
+        result, reading = runners.run(sandbox, command.runner, command.command, execute)
+        return _report(command, result, reading.results, reading.note)
     result = sandbox.execute(_with_environment(command.command, {}), timeout_s=timeout_s)
     if command.runner == "unittest":
         results, ran = unittest_output.parse(plain(result.output))
         return _report(command, result, _of_files(results, only), _unittest_note(result, results, ran))
-    return _report(command, result, {}, "")
+    return _report(command, result, {}, _exit_code_note(result))
+
+
+def _exit_code_note(result: CommandResult) -> str:
+    """Say what is missing where a command could not even be found: that is no failed test."""
+    missing = _NOT_FOUND.search(plain(result.output)[-_TAIL:]) if result.exit_code else None
+    return runners.lacking(missing[1]) if missing else ""
 
 
 def _run_pytest(sandbox: Sandbox, command: TestCommand, timeout_s: float, only: Sequence[str]) -> TestReport:

@@ -118,7 +118,7 @@ def installed(
         "ACROUTER_ONBOARDING": "off",
         "ACROUTER_LEASE_S": "4",
         "ACROUTER_RECONCILE_EVERY_S": "1",
-        "ACROUTER_MODEL_TIMEOUT_S": "20",
+        "ACROUTER_MODEL_TIMEOUT_S": "90",
         **settings,
     }
     (folder / "data").mkdir()

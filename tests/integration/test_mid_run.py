@@ -141,3 +141,22 @@ def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(
     assert "+    return sum(prices)" in story.words()
     assert "git apply" in story.words()
     assert (Path(runs.hub._folder.name) / f"{REPOSITORY}.git").is_dir()
+
+
+def test_a_default_branch_of_another_name_is_where_the_pr_goes(tmp_path: Path) -> None:
+    made = WholeRun(tmp_path, default_branch="trunk")
+    try:
+        assert made.run().summary() == "closed"
+        assert [pull["base"]["ref"] for pull in made.hub.pull_requests()] == ["trunk"]
+    finally:
+        made.close()
+
+
+def test_a_branch_of_that_name_that_is_somebody_elses_is_left_alone(runs: WholeRun) -> None:
+    story = PullStory(runs, "named")
+    taken = f"acrouter/pull-request-{story.number}-task-{story.task.id}"
+    theirs = runs.hub.push(taken, {"mine.txt": "mine\n"}, by="contributor")
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.task.branch == f"{taken}-2"
+    assert runs.hub.branches()[taken] == theirs

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlmodel import SQLModel, select
+from sqlmodel import SQLModel, func, select
 
+from bench.dashboard_data import Scale, fill
 from store import migrations
 from store.database import Database
 from store.states import DeliveryState
-from store.tables import Delivery
+from store.tables import Attempt, Delivery, Ledger, Task
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,19 @@ def test_down_and_up_again(database: Database) -> None:
         delivery = session.exec(select(Delivery)).one()
     assert delivery.state is DeliveryState.RECEIVED
     assert delivery.received_at.tzinfo is not None
+
+
+def test_a_database_with_a_past_keeps_it_down_and_up_again(database: Database) -> None:
+    fill(database, Scale(tasks=20, days=5))
+    before = _counts(database)
+    migrations.downgrade(database, "0001")
+    migrations.upgrade(database)
+    assert _counts(database) == before
+
+
+def _counts(database: Database) -> list[int]:
+    with database.reading() as session:
+        return [session.exec(select(func.count()).select_from(table)).one() for table in (Task, Attempt, Ledger)]
 
 
 def test_processes_that_migrate_at_the_same_time_take_turns(database: Database) -> None:

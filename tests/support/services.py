@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -113,7 +114,7 @@ def postgres_server() -> Iterator[str]:
         wait_until(answers, what="Postgres")
         yield base
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)  # Postgres' fast shutdown: it waits for nobody's connection
         process.wait(20)
         shutil.rmtree(folder, ignore_errors=True)
 

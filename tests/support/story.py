@@ -47,6 +47,7 @@ class StoryForge(MemoryForge):
     issues: dict[int, PullRequestInfo] = field(default_factory=dict)
     """PRs by number."""
     proposals: list[dict[str, Any]] = field(default_factory=list)
+    proposed: dict[tuple[str, str], PullRequestInfo] = field(default_factory=dict)
     failed_runs: dict[int, CiFailure] = field(default_factory=dict)
     run_attempts: dict[int, int] = field(default_factory=dict)
     may_rerun: bool = True
@@ -101,8 +102,11 @@ class StoryForge(MemoryForge):
             base_ref="main",
             url="https://github.example/octo/tools/pull/99",
         )
-        self.pulls[values["branch"]] = pull
+        self.proposed[repository.full_name, values["branch"]] = pull
         return pull
+
+    def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
+        return self.proposed.get((repository.full_name, head_ref)) or super().find_pull_request(repository, head_ref)
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure:
         return self.failed_runs[run_id]

@@ -230,7 +230,7 @@ class QuickMirror:
 class WholeRun:
     """One GitHub, one acrouter; each `run` has an issue of its own."""
 
-    def __init__(self, folder: Path, *, real_git: bool = False) -> None:
+    def __init__(self, folder: Path, *, real_git: bool = False, default_branch: str = "main") -> None:
         """`real_git`: work through a mirror of its own, as outside tests; slower."""
         key = _private_key()
         self.hub = LocalHub(0, None, "secret", APP_ID, key)
@@ -239,7 +239,7 @@ class WholeRun:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.wire = Wire(self.hub.app, self._loop)
-        self.hub.create_repository(REPOSITORY, _shop(folder))
+        self.hub.create_repository(REPOSITORY, _shop(folder, default_branch))
         bare = Path(self.hub._folder.name)
         QuickMirror.bare = bare / f"{REPOSITORY}.git"
         self._mirror = LocalMirror if real_git else QuickMirror
@@ -456,10 +456,10 @@ def _no_waiting_for_the_disk(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous=OFF")
 
 
-def _shop(folder: Path) -> Path:
+def _shop(folder: Path, branch: str) -> Path:
     source = Path(tempfile.mkdtemp(dir=folder))
     (source / "cart.py").write_text(_CART)
     who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
-    for arguments in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-q", "-m", "Begin"]):
+    for arguments in (["init", "-q", "-b", branch], ["add", "."], [*who, "commit", "-q", "-m", "Begin"]):
         subprocess.run(["git", *arguments], cwd=source, check=True)
     return source

@@ -14,6 +14,7 @@ from store.errors import ConfigurationError
 from store.states import DeliveryState
 from store.tables import Delivery
 from tests.support.rows import QueueOfNames, settings
+from tests.support.services import wait_until
 
 SECRET = "a webhook secret"
 BODY = json.dumps({"zen": "Keep it logically awesome.", "action": "none"}).encode()
@@ -58,14 +59,15 @@ def test_a_signed_webhook_is_stored_as_signed_and_wakes_a_worker(
         BODY,
         DeliveryState.RECEIVED,
     )
-    assert queue.deliveries == [row.id]
+    wait_until(lambda: queue.deliveries == [row.id], what="the wake-up")
 
 
 def test_the_same_delivery_again_makes_no_work(client: TestClient, database: Database, queue: QueueOfNames) -> None:
     for expected in ("accepted", "duplicate", "duplicate"):
         answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY))
         assert (answer.status_code, answer.json()["status"]) == (202, expected)
-    assert len(stored(database)) == len(queue.deliveries) == 1
+    assert len(stored(database)) == 1
+    wait_until(lambda: len(queue.deliveries) == 1, what="the wake-up")
 
 
 @pytest.mark.parametrize(

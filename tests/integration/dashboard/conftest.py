@@ -34,7 +34,9 @@ class Site:
 
     @cached_property
     def app(self) -> FastAPI:
-        return create_app(self.settings, self.database, self.queue)
+        app = create_app(self.settings, self.database, self.queue)
+        app.state.board.facts.max_age_s = 0.0  # a test does not wait a second for what it changed
+        return app
 
     def browser(self) -> TestClient:
         """A browser of its own, signed in nowhere."""

@@ -199,6 +199,7 @@ def test_an_operator_retries_what_failed_and_changes_no_cap(site: Site, linus: P
         assert task is not None
         assert other is not None
         task.state = other.state = TaskState.FAILED
+        task.updated_at = other.updated_at = utc_now()
         delivery = Delivery(guid="lost-1", event="issues", payload=b"{}", state=DeliveryState.FAILED, reason="A bug.")
         session.add_all([task, other, delivery])
         session.flush()

@@ -2,11 +2,12 @@
 
 import html
 import re
+from typing import Any
 
 import pytest
 
 from store.database import Database
-from store.states import AttemptState, TaskState
+from store.states import AttemptState, DeliveryState, TaskKind, TaskState, Trigger
 from store.tables import Attempt, Decision, Delivery, History, Task, Verification
 from tests.integration.dashboard.conftest import Site
 
@@ -28,8 +29,8 @@ def _hostile_task(database: Database) -> int:
     with database.session() as session:
         task = Task(
             repository_id=100,
-            kind="issue",
-            trigger="label",
+            kind=TaskKind.ISSUE,
+            trigger=Trigger.LABEL,
             target="100/issues/666",
             target_number=666,
             requested_by=ATTACK[:100],
@@ -62,6 +63,7 @@ def _hostile_task(database: Database) -> int:
         )
         session.add(decision)
         session.flush()
+        assert decision.id is not None
         step = {
             "role": "assistant",
             "content": LONG,
@@ -82,7 +84,8 @@ def _hostile_task(database: Database) -> int:
         )
         session.add(attempt)
         session.flush()
-        tests = {"command": ATTACK, "fail_to_pass": [ATTACK], "pass_to_fail": [ATTACK]}
+        assert attempt.id is not None
+        tests: dict[str, Any] = {"command": ATTACK, "fail_to_pass": [ATTACK], "pass_to_fail": [ATTACK]}
         tests["after"] = {"passed": 1, "failed": 0, "timed_out": False, "output_tail": ATTACK * 200}
         signal = {"name": ATTACK, "value": None, "weight": 0.1, "evidence": ATTACK}
         session.add(
@@ -91,7 +94,9 @@ def _hostile_task(database: Database) -> int:
             )
         )
         session.add(History(task_id=task.id, state=TaskState.ATTEMPTING, message=ATTACK))
-        session.add(Delivery(guid="hostile", event=ATTACK[:90], payload=b"{}", state="failed", reason=ATTACK))
+        session.add(
+            Delivery(guid="hostile", event=ATTACK[:90], payload=b"{}", state=DeliveryState.FAILED, reason=ATTACK)
+        )
         return task.id
 
 

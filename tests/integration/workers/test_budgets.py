@@ -9,9 +9,9 @@ from sqlmodel import select
 from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.states import LedgerKind
-from store.tables import Ledger
+from store.tables import Ledger, Task
 from store.types import utc_now
-from tests.support.rows import add_attempt, add_task, settings
+from tests.support.rows import add_attempt, add_repository, add_task, settings
 from workers import budgets
 
 
@@ -112,3 +112,50 @@ def test_a_call_over_midnight_counts_in_the_new_day_before_and_after_it_is_settl
     budgets.settle(database, over_midnight, 0.9)
     with pytest.raises(BudgetExceeded, match="a day is used up"):
         reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+
+
+def test_fifty_calls_at_once_in_two_repositories_cannot_pass_their_organisations_cap(database: Database) -> None:
+    tasks = []
+    for repository_id, name in ((42, "octo/tools"), (43, "octo/more")):
+        add_repository(database, repository_id, name)
+        task = add_task(database, repository_id=repository_id, target=f"{repository_id}/issues/1", budget_usd=10.0)
+        tasks.append((task, add_attempt(database, task)))
+
+    def ask(number: int) -> bool:
+        try:
+            reserve(database, *tasks[number % 2], 0.1, organisation_day_budget_usd=1.0)
+        except BudgetExceeded as refusal:
+            return "octo's budget of $1.00 a day" not in str(refusal)
+        return True
+
+    with ThreadPoolExecutor(25) as pool:
+        granted = sum(pool.map(ask, range(50)))
+    assert granted == 10
+
+
+def test_a_persons_cap_holds_for_that_person_alone(database: Database) -> None:
+    for login, granted in (("ada", False), ("bob", True)):
+        task = add_task(database, requested_by=login, target=f"42/issues/{login}")
+        attempt = add_attempt(database, task)
+        if login == "ada":
+            reserve(database, task, attempt, 0.9, person_day_budget_usd=1.0)
+        if granted:
+            reserve(database, task, attempt, 0.5, person_day_budget_usd=1.0)
+        else:
+            with pytest.raises(BudgetExceeded, match=r"ada's budget of \$1.00 a day.*ACROUTER_PERSON_DAY_BUDGET_USD"):
+                reserve(database, task, attempt, 0.5, person_day_budget_usd=1.0)
+
+
+def test_a_cap_that_is_nearly_reached_is_told_with_who_can_raise_it(
+    database: Database, task_id: int, attempt_id: int
+) -> None:
+    caps = settings(repository_day_budget_usd=1.0)
+    reserve(database, task_id, attempt_id, 0.79, repository_day_budget_usd=1.0)
+    with database.session() as session:
+        task = session.get_one(Task, task_id)
+        assert budgets.warnings(session, caps, task) == ()
+    reserve(database, task_id, attempt_id, 0.02, repository_day_budget_usd=1.0)
+    with database.session() as session:
+        [warning] = budgets.warnings(session, caps, task)
+    assert "This repository's budget of $1.00 a day is 81% used" in warning
+    assert "ACROUTER_REPOSITORY_DAY_BUDGET_USD" in warning

@@ -196,6 +196,27 @@ def test_weakened_tests_are_seen(removed: list[str], added: list[str], weaker: b
     assert inspect_patch(change("src/a.py", removed=removed, added=added)).weakens_tests == []
 
 
+@pytest.mark.parametrize(
+    ("path", "removed", "added"),
+    [
+        ("sum.test.js", ["  assert.equal(sum(1, 2), 3);"], ["  sum(1, 2);"]),
+        ("sum.test.ts", ["it('adds', () => {"], ["it.only('adds', () => {"]),
+        ("sum.test.mjs", ["test('adds', () => {"], ["test('adds', { skip: true }, () => {"]),
+        ("sum_test.go", ["\trequire.Equal(t, 3, Sum(1, 2))"], ["\tSum(1, 2)"]),
+        ("sum_test.go", ["x"], ['\tt.Skip("later")']),
+        ("tests/whole.rs", ["#[test]"], ["#[test]", "#[ignore]"]),
+        ("src/test/java/SumTest.java", ["  @Test"], ["  @Test @Disabled"]),
+        ("src/test/java/SumTest.java", ["    assertEquals(3, sum(1, 2));"], ["    sum(1, 2);"]),
+        ("tests/check.c", ["    assert(sum(1, 2) == 3);"], ["    sum(1, 2);"]),
+        ("src/__snapshots__/page.test.js.snap", ["old"], ["new"]),
+        ("tests/__snapshots__/test_page.ambr", ["old"], ["new"]),
+    ],
+)
+def test_weakened_tests_of_other_languages_are_seen(path: str, removed: list[str], added: list[str]) -> None:
+    assert inspect_patch(change(path, removed=removed, added=added)).weakens_tests
+    assert inspect_patch(change(path, removed=["x"], added=["y"])).weakens_tests == [] or "snap" in path
+
+
 def test_parts_of_a_patch_are_patches() -> None:
     patch = change("src/a.py") + new("tests/test_a.py", ["assert 1"])
     report = inspect_patch(patch)

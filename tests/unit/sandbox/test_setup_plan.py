@@ -95,3 +95,24 @@ def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(b"nothing")
     with pytest.raises(CheckoutError, match=r"x\.tar"):
         detect(tmp_path / "x.tar", commands=None, base="b")
+
+
+@pytest.mark.parametrize(
+    ("files", "program", "said"),
+    [
+        ({"package.json": "{}", "package-lock.json": "{}"}, "npm", "npm ci"),
+        ({"package.json": "{}", "yarn.lock": ""}, "yarn", "yarn install --frozen-lockfile"),
+        ({"package.json": "{}", "pnpm-lock.yaml": ""}, "pnpm", "pnpm install --frozen-lockfile"),
+        ({"package.json": "{}"}, "npm", "npm install"),
+        ({"go.mod": "module x"}, "go", "go mod download"),
+        ({"Cargo.toml": "[package]"}, "cargo", "cargo fetch"),
+        ({"pom.xml": "<project/>"}, "mvn", "test-compile"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_other_languages_are_set_up_by_their_own_tools_where_the_image_has_them(
+    tmp_path: Path, files: dict[str, str], program: str, said: str
+) -> None:
+    (command,) = commands(tmp_path, files)
+    assert command.startswith(f"if command -v {program} > /dev/null; then ")
+    assert said in command

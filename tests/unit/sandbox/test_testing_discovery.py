@@ -1,6 +1,7 @@
 """How a repository's tests are found."""
 
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -19,6 +20,10 @@ def tree(folder: Path, **files: str) -> Path:
     return path
 
 
+def script(test: str) -> dict[str, str]:
+    return {"package.json": json.dumps({"scripts": {"test": test}})}
+
+
 @pytest.mark.parametrize(
     ("files", "runner", "command", "source"),
     [
@@ -30,7 +35,15 @@ def tree(folder: Path, **files: str) -> Path:
         ({"a/b/conftest.py": ""}, "pytest", "python3 -m pytest", "a/b/conftest.py"),
         ({"tests/testfoo.py": ""}, "unittest", "python3 -m unittest discover -v", "tests/testfoo.py"),
         ({"Makefile": "all:\n\ntest: all\n\tgo test\n"}, "exit_code", "make test", "Makefile"),
-        ({"package.json": '{"scripts": {"test": "jest"}}'}, "exit_code", "npm test --silent", "package.json"),
+        (script("jest --ci"), "jest", "npx --no-install jest --ci", "package.json (jest --ci)"),
+        (script("vitest"), "vitest", "npx --no-install vitest run", "package.json (vitest)"),
+        (script("node --test"), "node", "node --test", "package.json (node --test)"),
+        (script("tsc && jest"), "exit_code", "npm test --silent", "package.json (tsc && jest)"),
+        (script("CI=1 jest"), "exit_code", "npm test --silent", "package.json (CI=1 jest)"),
+        ({"go.mod": "module x\n", "Makefile": "test:\n\tgo test\n"}, "go", "go test -json ./...", "go.mod"),
+        ({"Cargo.toml": "[package]\n"}, "cargo", "cargo test --no-fail-fast", "Cargo.toml"),
+        ({"pom.xml": ""}, "maven", "mvn -o -B -q -Dmaven.repo.local=/opt/venv/m2 test", "pom.xml"),
+        ({"build.gradle.kts": ""}, "gradle", "./gradlew --offline test", "build.gradle.kts"),
     ],
 )
 def test_the_tree_tells(tmp_path: Path, files: dict[str, str], runner: str, command: str, source: str) -> None:
@@ -62,6 +75,8 @@ def test_no_tests_and_broken_files_are_none(tmp_path: Path, files: dict[str, str
         ("/opt/venv/bin/pytest", "pytest"),
         ("python -m unittest", "unittest"),
         ("make check", "exit_code"),
+        ("go test -race ./...", "go"),
+        ("cargo test && true", "exit_code"),
         ("echo 'unbalanced", "exit_code"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from store.logs import configure_logging
-from store.scrub import register_secret, scrub, scrub_json
+from store.scrub import register_secret, scrub, scrub_high_entropy, scrub_json
 from tests.support.rows import settings
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiI3NyJ9.c2lnbmF0dXJlLXdpdGgtbG90cw"
@@ -108,3 +108,19 @@ def test_no_log_line_carries_a_secret(monkeypatch: pytest.MonkeyPatch, as_json: 
     assert "crashed" in written
     if as_json:
         assert all(json.loads(line) for line in written.splitlines())
+
+
+def test_random_looking_words_go_where_that_is_asked_for_and_readable_ones_stay() -> None:
+    key = "q7Zr0pL9xW2vB8nK4mT6yH1cD3fG5jS0aE7uI9oP2kQ4"
+    kept = (
+        f"commit {'0123456789abcdef' * 2}01234567 in "
+        "https://example.com/a/fairly/long/path/with-words/and-more-words/index "
+        "test_that_a_long_name_of_a_test_is_no_secret_at_all"
+    )
+    assert key in scrub(key)
+    scrub_high_entropy(True)
+    try:
+        assert key not in scrub(f"the key is {key}.")
+        assert scrub(kept) == kept
+    finally:
+        scrub_high_entropy(False)

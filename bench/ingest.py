@@ -1,0 +1,244 @@
+"""`acrouter bench ingest`: how fast webhooks are taken in, beside Probot with an empty handler on the same machine.
+
+Each of ours is in the database, on the disk, before it is acknowledged; Probot's are nowhere. One process serves each
+side; the load comes from a process of its own over a fixed number of connections, with signed bodies of 12 KB.
+
+- `rps`: answers a second, as fast as they come. `ratio_to_probot`: by Probot's in the same run.
+- `p99_ms`: the latency at half of that rate, counted from the moment a request was due.
+- `lost`: acknowledged deliveries that are not in the database after the server was ended by SIGKILL under load.
+
+Needs Node.js and npm, and a Postgres server by its URL in BENCH_POSTGRES_URL; its databases are made and dropped.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from rich.console import Console
+from sqlalchemy.engine import make_url
+from sqlmodel import select
+
+from bot.signature import sign
+from store.database import Database
+from store.errors import AcrouterError
+from store.tables import Delivery
+
+CONNECTIONS = 16
+BODY_BYTES = 12 * 1024
+WARM_UP_S = 2.0
+MEASURE_S = 8.0
+_ROOT = Path(__file__).resolve().parent.parent
+_START_S = 90.0
+
+
+class BenchError(AcrouterError):
+    """A benchmark cannot be measured."""
+
+
+def run(console: Console) -> dict[str, float]:
+    """Measure and return the figures by their names.
+
+    Raises:
+        BenchError: Node.js or Postgres is missing, or a server did not come up.
+    """
+    postgres = os.environ.get("BENCH_POSTGRES_URL", "")
+    if not postgres:
+        raise BenchError("Set BENCH_POSTGRES_URL to a server, e.g. postgresql://postgres@localhost/postgres.")
+    secret = secrets.token_hex(32)
+    with tempfile.TemporaryDirectory(prefix="acrouter-ingest-") as folder:
+        bench = _Bench(Path(folder), secret)
+        with console.status("installing Probot"):
+            probot = _install_probot()
+        with console.status("Probot"), bench.probot(probot) as port:
+            probot_rps, probot_p99 = bench.measure(port)
+        figures = {"ingest.probot.rps": probot_rps, "ingest.probot.p99_ms": probot_p99}
+        for name in ("sqlite", "postgres"):
+            with console.status(name), _database(name, Path(folder), postgres) as url:
+                with bench.ours(url) as (port, _):
+                    rps, p99 = bench.measure(port)
+                figures |= {
+                    f"ingest.{name}.rps": rps,
+                    f"ingest.{name}.ratio_to_probot": rps / probot_rps,
+                    f"ingest.{name}.p99_ms": p99,
+                    f"ingest.{name}.lost": float(bench.lost(url)),
+                }
+    return figures
+
+
+class _Bench:
+    def __init__(self, folder: Path, secret: str) -> None:
+        self._secret = secret
+        self._body = folder / "body.json"
+        self._body.write_bytes(_body())
+        self._signature = sign(self._body.read_bytes(), secret)
+
+    def measure(self, port: int) -> tuple[float, float]:
+        """Return requests a second at full load, and the 99th percentile of the latency in ms at half of it."""
+        self._load(port, WARM_UP_S)
+        full = self._load(port, MEASURE_S)
+        self._require_clean(full)
+        rps = len(full["acknowledged"]) / full["seconds"]
+        half = self._load(port, MEASURE_S, rate=rps / 2)
+        self._require_clean(half)
+        return rps, statistics.quantiles(half["latencies_s"], n=100)[98] * 1000
+
+    def lost(self, url: str) -> int:
+        """Kill the server in the middle of a load; return how many acknowledged deliveries are not in the database."""
+        with self.ours(url) as (port, process):
+            load = self._start_load(port, 4.0, 0.0)
+            time.sleep(2.0)
+            process.send_signal(signal.SIGKILL)
+            acknowledged = set(_finished(load)["acknowledged"])
+        if not acknowledged:
+            raise BenchError("Nothing was acknowledged before the server was killed.")
+        database = Database(url)
+        with database.session() as session:
+            kept = set(session.exec(select(Delivery.guid)).all())
+        database.dispose()
+        return len(acknowledged - kept)
+
+    @contextmanager
+    def ours(self, url: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+        port = _free_port()
+        command = [sys.executable, "-m", "bench.ingest_server", str(port), url]
+        with _serving(command, port, {"WEBHOOK_SECRET": self._secret}) as process:
+            yield port, process
+
+    @contextmanager
+    def probot(self, folder: Path) -> Iterator[int]:
+        port = _free_port()
+        environment = {
+            "PORT": str(port),
+            "APP_ID": "1",
+            "PRIVATE_KEY": _private_key(),
+            "WEBHOOK_SECRET": self._secret,
+            "NODE_ENV": "production",
+        }
+        with _serving([_program("node"), str(folder / "server.js")], port, environment):
+            yield port
+
+    def _load(self, port: int, seconds: float, *, rate: float = 0.0) -> dict[str, Any]:
+        return _finished(self._start_load(port, seconds, rate))
+
+    def _start_load(self, port: int, seconds: float, rate: float) -> subprocess.Popen[bytes]:
+        options = {"port": port, "seconds": seconds, "rate": rate, "connections": CONNECTIONS, "body": self._body}
+        arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        command = [sys.executable, "-m", "bench.load", *arguments, "--signature", self._signature]
+        return subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE)
+
+    @staticmethod
+    def _require_clean(told: Mapping[str, Any]) -> None:
+        if told["refused"] or told["broken"]:
+            raise BenchError(f"{told['refused']} requests were refused and {told['broken']} connections broken.")
+
+
+def _body() -> bytes:
+    """An `issues` event, filled up to 12 KB."""
+    body = {
+        "action": "opened",
+        "installation": {"id": 1},
+        "repository": {"id": 1, "full_name": "octo/tools", "private": False, "default_branch": "main"},
+        "sender": {"login": "ada", "type": "User"},
+        "issue": {"number": 1, "title": "The total is wrong", "state": "open", "body": ""},
+    }
+    missing = BODY_BYTES - len(json.dumps(body))
+    body["issue"] |= {"body": ("It leaves the first price out. " * 1000)[:missing]}  # type: ignore[operator]
+    return json.dumps(body).encode()
+
+
+def _finished(load: subprocess.Popen[bytes]) -> dict[str, Any]:
+    output, _ = load.communicate(timeout=120)
+    if load.returncode != 0:
+        raise BenchError(f"The load ended with {load.returncode}.")
+    told: dict[str, Any] = json.loads(output)
+    return told
+
+
+@contextmanager
+def _serving(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ACROUTER_")}
+    process = subprocess.Popen(command, cwd=_ROOT, env={**kept, **environment})
+    try:
+        deadline = time.monotonic() + _START_S
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise BenchError(f"{command[0]} did not come up: {process.returncode}.")
+            time.sleep(0.1)
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _database(kind: str, folder: Path, postgres: str) -> Iterator[str]:
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'ingest.sqlite3'}"
+        return
+    server = make_url(postgres).set(drivername="postgresql+psycopg")
+    name = f"acrouter_bench_{uuid.uuid4().hex}"
+    engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    try:
+        yield server.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+        engine.dispose()
+
+
+def _install_probot() -> Path:
+    """Install the peer by its lock file into a cache beside the checkout, once."""
+    folder = _ROOT / ".cache" / "bench-probot"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json", "server.js"):
+        shutil.copy(_ROOT / "bench" / "probot" / name, folder / name)
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    done = subprocess.run([_program("npm"), "ci", *options], cwd=folder, check=False, timeout=600)
+    if done.returncode:
+        raise BenchError("npm could not install Probot; its own words are above.")
+    return folder
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise BenchError(f"{name} is not installed.")
+    return found
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _private_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    ).decode()

@@ -1,0 +1,33 @@
+"""Reads `go test -json` (https://pkg.go.dev/cmd/test2json) to results by test id."""
+
+import json
+from collections.abc import Mapping
+
+from sandbox.types import TestStatus
+
+_STATUS: Mapping[str, TestStatus] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+def parse(output: str) -> dict[str, TestStatus]:
+    """Return each test's status by `PACKAGE::TEST`; a package that fails with no failed test (it does not build, or
+    ended early) is an error by its own name."""
+    results: dict[str, TestStatus] = {}
+    failed_packages = []
+    for line in output.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            event = json.loads(line)
+            action, package, test = event["Action"], str(event.get("Package", "")), event.get("Test")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+        if action not in _STATUS or not package:
+            continue
+        if test:
+            results[f"{package}::{test}"] = _STATUS[action]
+        elif action == "fail":
+            failed_packages.append(package)
+    for package in failed_packages:
+        if not any(status == "failed" and test.startswith(f"{package}::") for test, status in results.items()):
+            results[package] = "error"
+    return results

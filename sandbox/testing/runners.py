@@ -1,0 +1,152 @@
+"""Test runners besides pytest and unittest: what each needs, how its line is made, and how its results are read.
+
+Like pytest's, these results are written by a process that runs the code under test. They are believed where they agree
+with the exit code and the runner's own counts; else the reading carries a note.
+"""
+
+import re
+import secrets
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sandbox.testing import cargo_output, go_json, jest_json, junit, tap
+from sandbox.types import CommandResult, Sandbox, TestStatus
+from templates.escape import plain
+
+_MAX_RESULTS = 30_000_000
+_MAX_REPORTS = 2_000
+_REPORTS = {"maven": "*/target/surefire-reports/TEST-*.xml", "gradle": "*/build/test-results/*/TEST-*.xml"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a run's results say. `note`: why they are not to be believed, or are missing."""
+
+    results: Mapping[str, TestStatus]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How one runner is used."""
+
+    programs: tuple[str, ...]
+    """Needed in the sandbox: `./x` is a file of the repository."""
+    read: Callable[[Sandbox, CommandResult, str], Reading]
+    """Sandbox, the run, and the path of the results file."""
+    line: Callable[[str, str], str] = lambda command, _: command
+    """Command and the path of a results file -> what is run."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def run(
+    sandbox: Sandbox, name: str, command: str, execute: Callable[[str, Mapping[str, str]], CommandResult]
+) -> tuple[CommandResult, Reading]:
+    """Run the tests and read their results; `execute` takes the line and its environment."""
+    runner = RUNNERS[name]
+    if missing := _missing(sandbox, runner):
+        result = CommandResult(f"{missing}: not found", 127, False, 0.0)
+        return result, Reading({}, lacking(missing))
+    path = f"/tmp/acrouter-{secrets.token_hex(16)}"  # noqa: S108  (inside the sandbox)
+    result = execute(runner.line(command, path), runner.environment)
+    reading = runner.read(sandbox, result, path)
+    return result, Reading(reading.results, reading.note or _disagreement(result, reading.results))
+
+
+def lacking(program: str) -> str:
+    """Return what is said where the sandbox has not got a program."""
+    return (
+        f"The sandbox has no `{program}`, which the repository's tests need: name its Debian package in "
+        "ACROUTER_SANDBOX_PACKAGES, or use an image that has it (ACROUTER_SANDBOX_IMAGE)."
+    )
+
+
+def _missing(sandbox: Sandbox, runner: Runner) -> str:
+    for program in runner.programs:
+        if sandbox.execute(f"command -v {shlex.quote(program)}", timeout_s=10).exit_code:
+            return program
+    return ""
+
+
+def _disagreement(result: CommandResult, results: Mapping[str, TestStatus]) -> str:
+    if result.timed_out:
+        return "The tests ran out of time."
+    bad = sum(status in ("failed", "error") for status in results.values())
+    if result.exit_code == 0 and bad:
+        return f"The exit code 0 and {bad} failed tests in the results do not agree."
+    if result.exit_code and results and not bad:
+        return f"No test failed, yet the exit code is {result.exit_code}."
+    return ""
+
+
+def _read_tap(_: Sandbox, result: CommandResult, __: str) -> Reading:
+    results, counts = tap.parse(plain(result.output))
+    if "tests" not in counts or "fail" not in counts:
+        return Reading(results, "node did not come to its end.")
+    bad = sum(status == "failed" for status in results.values())
+    if not result.truncated and (counts["fail"] + counts.get("cancelled", 0) == 0) != (bad == 0):
+        return Reading(results, f"node counts {counts['fail']} failed tests; {bad} can be read.")
+    return Reading(results, "Some of the output is missing." if result.truncated else "")
+
+
+def _read_jest(sandbox: Sandbox, _: CommandResult, path: str) -> Reading:
+    content = sandbox.read_file(path, limit=_MAX_RESULTS)
+    if content is None:
+        return Reading({}, "The test runner left no results.")
+    try:
+        return Reading(jest_json.parse(content))
+    except jest_json.JestError as error:
+        return Reading({}, f"The test runner's results cannot be used: {error}.")
+
+
+def _read_go(_: Sandbox, result: CommandResult, __: str) -> Reading:
+    results = go_json.parse(result.output)
+    return Reading(results, "Some of the output is missing." if result.truncated else "")
+
+
+def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
+    results, counted = cargo_output.parse(plain(result.output))
+    if not results and result.exit_code:
+        return Reading({}, "The tests do not compile, or cargo cannot find what they depend on.")
+    if len(results) != counted:
+        return Reading(results, f"cargo says that it ran {counted} tests; {len(results)} can be read.")
+    return Reading(results)
+
+
+def _read_reports(kind: str) -> Callable[[Sandbox, CommandResult, str], Reading]:
+    def read(sandbox: Sandbox, _: CommandResult, __: str) -> Reading:
+        found = sandbox.execute(f"find . -path {shlex.quote(_REPORTS[kind])} -type f -newer /proc/1", timeout_s=30)
+        paths = sorted(path for path in found.output.splitlines() if path.startswith("./"))[:_MAX_REPORTS]
+        results: dict[str, TestStatus] = {}
+        for path in paths:
+            try:
+                results |= junit.parse(sandbox.read_file(path) or b"")
+            except junit.JunitError as error:
+                return Reading({}, f"The results in {path} cannot be used: {error}.")
+        return Reading(results, "" if results else "The build left no test results.")
+
+    return read
+
+
+def _with_json(command: str, path: str) -> str:
+    return f"{command} --json --outputFile={path}"
+
+
+def _with_vitest_json(command: str, path: str) -> str:
+    return f"{command} --reporter=json --outputFile={path}"
+
+
+def _with_go_json(command: str, _: str) -> str:
+    return command if "-json" in command else re.sub(r"\bgo test\b", "go test -json", command, count=1)
+
+
+RUNNERS: Mapping[str, Runner] = {
+    "node": Runner(("node",), _read_tap, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
+    "jest": Runner(("node", "npx"), _read_jest, _with_json, {"CI": "true"}),
+    "vitest": Runner(("node", "npx"), _read_jest, _with_vitest_json, {"CI": "true"}),
+    "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local"}),
+    "cargo": Runner(("cargo",), _read_cargo, environment={"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never"}),
+    "maven": Runner(("mvn",), _read_reports("maven")),
+    "gradle": Runner(("java",), _read_reports("gradle")),
+}
