@@ -22,8 +22,8 @@ FIRST, SECOND = "boltons-atomicsaver-pathlib", "boltons-find-files-pathlib"
 def run_demo(*, model: str = "", keep: bool = False, console: Console | None = None) -> int:
     """Play the demo and return the exit status: 0 only where the story held.
 
-    `model` is LiteLLM's name of a paid model, in place of the scripted ones; `keep` leaves dashboard and local GitHub up at the
-    end until Ctrl-C.
+    `model` is LiteLLM's name of a paid model, in place of the scripted ones; `keep` leaves the dashboard and the local
+    GitHub up at the end until Ctrl-C.
 
     Raises:
         AcrouterError: something that the demo needs is missing; the message says what to do.
