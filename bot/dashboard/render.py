@@ -18,7 +18,8 @@ from store.states import TaskState
 from templates import escape
 
 _FOLDER = Path(templates.__file__).resolve().parent / "pages"
-_DIFF = DiffLexer(stripnl=False, ensurenl=False)
+# With a line end after the last line: without one the lexer takes that line character by character, each time to its end.
+_DIFF = DiffLexer(stripnl=False, ensurenl=True)
 _CLASSES = HtmlFormatter(nowrap=True, classprefix="hl-")
 LONGEST_COLOURED = 60_000
 _SHA = re.compile(r"[0-9a-f]{7,64}")

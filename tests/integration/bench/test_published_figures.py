@@ -16,10 +16,9 @@ FOLDER = "ACROUTER_BENCH_DATA"
 
 @pytest.fixture(scope="module")
 def data() -> Path:
-    near = [parent / "shared/coderouterbench" for parent in Path(__file__).resolve().parents]
-    found = next((p for p in [Path(os.environ.get(FOLDER, "")), *near] if (p / "models.json").is_file()), None)
-    assert found is not None, f"CodeRouterBench is not here: set {FOLDER} to its folder, or leave this marker out."
-    return found
+    folder = Path(os.environ.get(FOLDER, ""))
+    assert (folder / "models.json").is_file(), f"Set {FOLDER} to CodeRouterBench's folder, or leave this marker out."
+    return folder
 
 
 @pytest.fixture(scope="module")
