@@ -18,7 +18,7 @@ from store.states import TaskState
 from templates import escape
 
 _FOLDER = Path(templates.__file__).resolve().parent / "pages"
-# With a line end after the last line: without one the lexer takes that line character by character, each time to its end.
+# Ends the last line: the lexer takes one without an end character by character, each time looking to its end.
 _DIFF = DiffLexer(stripnl=False, ensurenl=True)
 _CLASSES = HtmlFormatter(nowrap=True, classprefix="hl-")
 LONGEST_COLOURED = 60_000
