@@ -85,10 +85,11 @@ class ForgeTarget:
             if self._push_to_branch(run, work, best):
                 return
             task = run.update(branch="")  # somebody was quicker: a PR to the branch instead
+        run.update(published_attempt_id=best.attempt.id)  # before the commit, whose message tells of it
         commit = self._commit(run, work, best)
         remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
         branch = _free_branch(work.source.mirror, remote, commit, task.branch or branch_name(task))
-        run.update(branch=branch, published_attempt_id=best.attempt.id)
+        run.update(branch=branch)
         run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
         run.check()
         if work.source.mirror.remote_head(remote, branch) != commit:
