@@ -1,5 +1,6 @@
 """Fixtures for all tests: a database of each kind, and Redis; and in which order the tests are told."""
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,20 +46,42 @@ def redis_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
-    """A migrated SQLite database."""
-    database = Database(f"sqlite:///{tmp_path / 'acrouter.sqlite3'}")
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated SQLite file that nobody writes to: to migrate one for each test would take minutes of all tests."""
+    path = tmp_path_factory.mktemp("migrated") / "acrouter.sqlite3"
+    database = Database(f"sqlite:///{path}")
     migrations.upgrade(database)
+    database.dispose()
+    assert not path.with_name(f"{path.name}-wal").exists(), "all of it is in the one file"
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_base: str) -> str:
+    """The name of a migrated Postgres database that nobody is connected to."""
+    name = f"migrated_{uuid.uuid4().hex}"
+    database = Database(create_postgres_database(postgres_base, name))
+    migrations.upgrade(database)
+    database.dispose()
+    return name
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Database]:
+    """A migrated SQLite database."""
+    path = tmp_path / "acrouter.sqlite3"
+    shutil.copyfile(migrated_sqlite, path)
+    database = Database(f"sqlite:///{path}")
     yield database
     database.dispose()
 
 
 @pytest.fixture
-def postgres_database(postgres_base: str) -> Iterator[Database]:
+def postgres_database(postgres_base: str, migrated_postgres: str) -> Iterator[Database]:
     """A migrated Postgres database."""
-    database = Database(create_postgres_database(postgres_base, f"test_{uuid.uuid4().hex}"))
-    migrations.upgrade(database)
+    name = f"test_{uuid.uuid4().hex}"
+    database = Database(create_postgres_database(postgres_base, name, template=migrated_postgres))
     yield database
     database.dispose()
 

@@ -119,8 +119,8 @@ def postgres_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def create_postgres_database(base: str, name: str) -> str:
-    """Create an empty database and return its SQLAlchemy URL."""
+def create_postgres_database(base: str, name: str, template: str = "template1") -> str:
+    """Create a database, empty or a copy of another one, and return its SQLAlchemy URL."""
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     return f"{base}/{name}".replace("postgresql://", "postgresql+psycopg://")
