@@ -1,6 +1,7 @@
 """Installs the npm packages of `tests/npm` once, by exact version and lock file, into a cache beside the checkout."""
 
 import fcntl
+import functools
 import hashlib
 import shutil
 import subprocess
@@ -48,6 +49,14 @@ def node_modules() -> Path:
 def node() -> str:
     """Return the path of Node.js."""
     return find_program("node")
+
+
+@functools.cache
+def node_command() -> tuple[str, ...]:
+    """Return what starts Node.js with the Web Crypto API, as emulate expects it: an option in the Node 18 of Debian 12."""
+    version = subprocess.run([node(), "--version"], check=True, capture_output=True, text=True, timeout=30).stdout
+    old = int(version.lstrip("v").partition(".")[0]) < 19
+    return (node(), *(["--experimental-global-webcrypto"] if old else []))
 
 
 def emulate_entry() -> Path:

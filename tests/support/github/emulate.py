@@ -73,7 +73,7 @@ class Emulate:
         options = ["--service", "github", "--port", str(self.port), "--seed", str(self._seed)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [npm.node(), str(npm.emulate_entry()), "start", *options, "--base-url", self._public_url],
+                [*npm.node_command(), str(npm.emulate_entry()), "start", *options, "--base-url", self._public_url],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._seed.parent,
