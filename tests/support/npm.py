@@ -53,7 +53,7 @@ def node() -> str:
 
 @functools.cache
 def node_command() -> tuple[str, ...]:
-    """Return what starts Node.js with the Web Crypto API, as emulate expects it: an option in the Node 18 of Debian 12."""
+    """Return what starts Node.js with the Web Crypto API: an option in the Node 18 of Debian 12."""
     version = subprocess.run([node(), "--version"], check=True, capture_output=True, text=True, timeout=30).stdout
     old = int(version.lstrip("v").partition(".")[0]) < 19
     return (node(), *(["--experimental-global-webcrypto"] if old else []))
