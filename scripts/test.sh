@@ -40,4 +40,7 @@ if [ "$#" -eq 0 ]; then
         set -- "$@" -m "not coderouterbench"
     fi
 fi
+# Made here, once: the first stories would wait for it, each in a process of its own.
+.venv/bin/python -c 'from bot.assembly import make_backend; from store.settings import Settings; make_backend(Settings(sandbox="docker")).ensure_base()'
+
 exec .venv/bin/pytest "$@"
