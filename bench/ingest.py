@@ -28,12 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from rich.console import Console
 from sqlalchemy.engine import make_url
 from sqlmodel import select
 
+from bot.demo.throwaway import free_port, make_private_key
 from bot.signature import sign
 from store.database import Database
 from store.errors import AcrouterError
@@ -115,18 +114,18 @@ class _Bench:
 
     @contextmanager
     def ours(self, url: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-        port = _free_port()
+        port = free_port()
         command = [sys.executable, "-m", "bench.ingest_server", str(port), url]
         with _serving(command, port, {"WEBHOOK_SECRET": self._secret}) as process:
             yield port, process
 
     @contextmanager
     def probot(self, folder: Path) -> Iterator[int]:
-        port = _free_port()
+        port = free_port()
         environment = {
             "PORT": str(port),
             "APP_ID": "1",
-            "PRIVATE_KEY": _private_key(),
+            "PRIVATE_KEY": make_private_key(),
             "WEBHOOK_SECRET": self._secret,
             "NODE_ENV": "production",
         }
@@ -230,15 +229,3 @@ def _program(name: str) -> str:
     if found is None:
         raise BenchError(f"{name} is not installed.")
     return found
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def _private_key() -> str:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-    ).decode()

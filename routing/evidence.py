@@ -1,6 +1,7 @@
 """Evidence by key: the same key replaces, whatever the order of arrival."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from routing.errors import RoutingError
@@ -86,3 +87,17 @@ class EvidenceBook:
     def remove(self, key: str) -> Evidence | None:
         """Forget a key and return what stood there."""
         return self._standing.pop(key, None)
+
+    def count(self, evidence: Evidence, add: Callable[[Evidence, int], None]) -> None:
+        """Take in evidence for a sum: `add` gets what it replaces with -1 and itself with 1, if it stands now."""
+        stands, old = self.put(evidence)
+        if not stands:
+            return
+        if old is not None:
+            add(old, -1)
+        add(evidence, 1)
+
+    def uncount(self, key: str, add: Callable[[Evidence, int], None]) -> None:
+        """Forget a key for a sum: `add` gets what stood there with -1."""
+        if (old := self.remove(key)) is not None:
+            add(old, -1)

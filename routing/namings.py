@@ -33,16 +33,10 @@ class NamingRecord:
         self._steps: dict[str, dict[str, float]] = {}
 
     def learn(self, evidence: Evidence) -> None:
-        stands, old = self._book.put(evidence)
-        if not stands:
-            return
-        if old is not None:
-            self._add(old, -1)
-        self._add(evidence, 1)
+        self._book.count(evidence, self._add)
 
     def forget(self, key: str) -> None:
-        if (old := self._book.remove(key)) is not None:
-            self._add(old, -1)
+        self._book.uncount(key, self._add)
 
     def recorded(self, key: str) -> Mapping[str, float]:
         """Return what stands recorded of who named the model of an attempt."""

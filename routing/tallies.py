@@ -53,16 +53,11 @@ class Tallies:
 
     def put(self, evidence: Evidence) -> None:
         """Take in evidence by its key."""
-        stands, old = self._book.put(evidence)
-        if old is not None:
-            self._add(old, -1)
-        if stands:
-            self._add(evidence, 1)
+        self._book.count(evidence, self._add)
 
     def remove(self, key: str) -> None:
         """Forget a key."""
-        if (old := self._book.remove(key)) is not None:
-            self._add(old, -1)
+        self._book.uncount(key, self._add)
 
     def of_model(self, model: str) -> Tally:
         return self._tally(model)

@@ -29,16 +29,10 @@ class VoterRecord:
         self._overall: defaultdict[str, int] = defaultdict(int)
 
     def learn(self, evidence: Evidence) -> None:
-        stands, old = self._book.put(evidence)
-        if not stands:
-            return
-        if old is not None:
-            self._add(old, -1)
-        self._add(evidence, 1)
+        self._book.count(evidence, self._add)
 
     def forget(self, key: str) -> None:
-        if (old := self._book.remove(key)) is not None:
-            self._add(old, -1)
+        self._book.uncount(key, self._add)
 
     def views(self, key: str) -> Mapping[str, float]:
         """Return what stands recorded of the voters' views of an attempt."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvicorn
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.assembly import Ticker, make_jobs, make_runtime, open_database
 from bot.dashboard.tokens import make_link_word
@@ -22,6 +20,7 @@ from bot.demo.hub.story import Story
 from bot.demo.materialise import BugRepository
 from bot.demo.paid import write_paid_models_file
 from bot.demo.scripted import ScriptedEndpoint, write_models_file
+from bot.demo.throwaway import free_port, make_private_key
 from bot.github.forge import GitHubForge
 from bot.web import create_app
 from sandbox.types import Backend, Progress
@@ -102,8 +101,8 @@ def set_stage(
             write_models_file(models_file, api_base=endpoint.api_base, api_key_file=state / "scripted-key")
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         web_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        secret, private_key = secrets.token_urlsafe(32), _private_key()
-        hub = LocalHub(_free_port(), f"{web_url}/webhooks/github", secret, APP_ID, private_key)
+        secret, private_key = secrets.token_urlsafe(32), make_private_key()
+        hub = LocalHub(free_port(), f"{web_url}/webhooks/github", secret, APP_ID, private_key)
         hub.start()
         stack.callback(hub.stop)
         settings = _settings(folder, state, hub.base_url, secret, private_key)
@@ -175,15 +174,3 @@ def _settings(folder: Path, state: Path, hub_url: str, secret: str, private_key:
         task_budget_usd=5.0,
         log_level="error",
     )
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def _private_key() -> str:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-    ).decode()

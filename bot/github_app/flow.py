@@ -62,7 +62,7 @@ class Flow:
     def come_back(self, query: str) -> tuple[int, str]:
         """Take the code where the browser is the one that was sent out; return status and page."""
         given = {name: values[0] for name, values in parse_qs(query).items()}
-        if not secrets.compare_digest(given.get("state", ""), self.state):
+        if not secrets.compare_digest(given.get("state", "").encode(), self.state.encode()):
             return 400, render("github_app/ended.html.j2", words="This is not the browser that began. Begin again.")
         code = given.get("code", "")
         if not code.isalnum() or len(code) > _CODE_LENGTH:
