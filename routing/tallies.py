@@ -33,10 +33,6 @@ class Tally:
         """Return the smoothed mean score, the prior counting as `strength` attempts."""
         return (self.score_sum + prior * strength) / (self.weight + strength)
 
-    def mean_cost(self, prior: float, strength: float) -> float:
-        """Return the smoothed mean cost in USD."""
-        return (self.cost_sum + prior * strength) / (self.attempts + strength)
-
 
 _NOTHING = Tally(0, 0.0, 0.0, 0.0)
 

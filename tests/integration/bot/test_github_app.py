@@ -99,6 +99,7 @@ def test_the_browser_is_sent_to_github_with_the_exact_permissions_and_events_and
         assert sent["hook_attributes"]["url"] == f"{PUBLIC}/webhooks/github"
         assert sent["public"] is False
         assert httpx.get(f"{begun.url}created?code=c0de&state=another").status_code == 400
+        assert httpx.get(f"{begun.url}created?code=c0de&state=%C3%A9").status_code == 400
         assert httpx.get(f"{begun.url}created?code=../x&state={begun.state}").status_code == 400
         assert codes == []
         assert httpx.get(f"{begun.url}created?code=c0de&state={begun.state}").status_code == 200
