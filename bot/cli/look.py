@@ -28,10 +28,10 @@ _COLOURS = {"good": "green", "bad": "red", "wait": "yellow", "cool": "cyan"}
 
 def stats(days: int = _DAYS, as_json: bool = _JSON) -> None:
     """Success, spend and savings, beside the period before."""
-    from bot.dashboard.api_shapes import OverviewOut
     from bot.dashboard.overview import overview
     from bot.dashboard.periods import of_days
     from bot.dashboard.render import duration, percent
+    from bot.dashboard.shapes.numbers import OverviewOut
 
     settings, _, facts = _open()
     view = overview(facts, of_days(days), settings)
@@ -64,9 +64,9 @@ def stats(days: int = _DAYS, as_json: bool = _JSON) -> None:
 def models(days: int = _DAYS, as_json: bool = _JSON) -> None:
     """Each model's tries, success, cost and time."""
     from bot.dashboard import stats as numbers
-    from bot.dashboard.api_shapes import ModelOut
     from bot.dashboard.periods import of_days
     from bot.dashboard.render import duration
+    from bot.dashboard.shapes.numbers import ModelOut
 
     _, _, facts = _open()
     period = of_days(days)
@@ -98,8 +98,8 @@ def tasks(
     as_json: bool = _JSON,
 ) -> None:
     """The newest tasks."""
-    from bot.dashboard.api_shapes import TaskOut
     from bot.dashboard.render import duration
+    from bot.dashboard.shapes.tasks import TaskOut
     from bot.dashboard.task_list import list_tasks, parse_filter
 
     _, database, facts = _open()
@@ -128,7 +128,7 @@ def tasks(
 
 def task(number: int = typer.Argument(..., help="The task's number."), as_json: bool = _JSON) -> None:
     """One task: why its models were chosen, what they did, what it cost."""
-    from bot.dashboard.api_shapes import TaskDetailOut
+    from bot.dashboard.shapes.tasks import TaskDetailOut
 
     settings, database, facts = _open()
     found = _detail(settings, database, number)

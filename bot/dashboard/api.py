@@ -7,7 +7,6 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
 
-from bot.dashboard import api_shapes as shapes
 from bot.dashboard import money, stats
 from bot.dashboard.access import ForbiddenError, NotFoundError, NotSignedInError, reader_of
 from bot.dashboard.board import Board
@@ -15,6 +14,9 @@ from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import health
 from bot.dashboard.overview import overview
 from bot.dashboard.periods import DEFAULT_DAYS, of_days
+from bot.dashboard.shapes.machinery import BudgetsOut, QueueOut
+from bot.dashboard.shapes.numbers import ModelOut, OverviewOut
+from bot.dashboard.shapes.tasks import TaskDetailOut, TaskOut, TasksOut
 from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import list_tasks, parse_filter
 
@@ -39,18 +41,18 @@ def make_api(board: Board) -> FastAPI:
     )
 
     @api.get("/overview")
-    def get_overview(request: Request, days: int = DEFAULT_DAYS) -> shapes.OverviewOut:
+    def get_overview(request: Request, days: int = DEFAULT_DAYS) -> OverviewOut:
         """The numbers of the last 7, 30, 90 or 365 days beside those of the days before."""
         facts = board.facts_for(reader_of(board, request))
-        return shapes.OverviewOut.of(overview(facts, of_days(days), board.settings))
+        return OverviewOut.of(overview(facts, of_days(days), board.settings))
 
     @api.get("/models")
-    def get_models(request: Request, days: int = DEFAULT_DAYS) -> list[shapes.ModelOut]:
+    def get_models(request: Request, days: int = DEFAULT_DAYS) -> list[ModelOut]:
         """Each model's numbers."""
         facts = board.facts_for(reader_of(board, request))
         period = of_days(days)
         rows = stats.by_model(stats.within(facts, period), stats.within(facts, period.before()))
-        return [shapes.ModelOut.of(row) for row in rows]
+        return [ModelOut.of(row) for row in rows]
 
     @api.get("/tasks")
     def get_tasks(
@@ -65,7 +67,7 @@ def make_api(board: Board) -> FastAPI:
         text: str = "",
         before: int | None = None,
         limit: int = 50,
-    ) -> shapes.TasksOut:
+    ) -> TasksOut:
         """Tasks, the newest first, in pages."""
         facts = board.facts_for(reader_of(board, request))
         values = {
@@ -82,37 +84,37 @@ def make_api(board: Board) -> FastAPI:
             raise BadRequestError(f"limit: {limit} cannot be. Choose from 1 to {_LARGEST_PAGE}.")
         with board.database.reading() as session:
             found = list_tasks(session, facts, parse_filter(values), before=before, page=limit)
-        return shapes.TasksOut(
-            total=found.total, tasks=[shapes.TaskOut.of(line) for line in found.lines], next_before=found.next_before
+        return TasksOut(
+            total=found.total, tasks=[TaskOut.of(line) for line in found.lines], next_before=found.next_before
         )
 
     @api.get("/tasks/{task_id}")
-    def get_task(request: Request, task_id: int) -> shapes.TaskDetailOut:
+    def get_task(request: Request, task_id: int) -> TaskDetailOut:
         """One task with its decisions, attempts, history and outcomes."""
         reader = reader_of(board, request)
         with board.database.reading() as session:
             found = task_detail(session, task_id, reader, board.settings.github_web_url)
         if found is None:
             raise NotFoundError("There is no such task, or you cannot read its repository.")
-        return shapes.TaskDetailOut.of(found, board.names_for(reader, board.facts.current()))
+        return TaskDetailOut.of(found, board.names_for(reader, board.facts.current()))
 
     @api.get("/budgets")
-    def get_budgets(request: Request) -> shapes.BudgetsOut:
+    def get_budgets(request: Request) -> BudgetsOut:
         """Caps with what counts against them, and where the month is heading."""
         reader_of(board, request)
         facts = board.facts.current()
         with board.database.reading() as session:
             caps = money.caps(session, facts, board.settings)
         month = next(cap.limit_usd for cap in caps if cap.name == "month")
-        return shapes.BudgetsOut.made(caps, money.forecast(facts, month))
+        return BudgetsOut.made(caps, money.forecast(facts, month))
 
     @api.get("/queue")
-    def get_queue(request: Request) -> shapes.QueueOut:
+    def get_queue(request: Request) -> QueueOut:
         """What waits, runs and failed."""
         reader = reader_of(board, request)
         with board.database.reading() as session:
             found = health(session, board.facts_for(reader), reader, board.settings)
-        return shapes.QueueOut(
+        return QueueOut(
             open_tasks=found.states,
             lag_s=found.lag_s,
             deliveries_one_day=found.deliveries,

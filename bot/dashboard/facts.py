@@ -4,9 +4,9 @@ The database is the truth; this copy is read from covering indexes once and then
 over a year of 100,000 tasks are then a few milliseconds of numpy, on SQLite and Postgres alike.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,11 +135,15 @@ class Facts:
     titles: Titles
     repositories: dict[int, str] = field(default_factory=dict)
     """Full names by id."""
+    rows: Ints | None = field(default=None, repr=False)
+    """`task_rows`, where whoever cut these facts knows them already: a search would take longer than a page may."""
+    columns: dict[str, Bools] = field(default_factory=dict, repr=False)
+    """What was computed of these facts already (`once`)."""
 
     @cached_property
     def task_rows(self) -> Ints:
         """For each attempt, the row of its task."""
-        return np.searchsorted(self.tasks.id, self.attempts.task)
+        return np.searchsorted(self.tasks.id, self.attempts.task) if self.rows is None else self.rows
 
     def of_repositories(self, allowed: Sequence[int] | None) -> "Facts":
         """Return the facts of some repositories alone; None: all, local tasks too."""
@@ -151,17 +155,31 @@ class Facts:
 
     def only(self, tasks: Bools, spend: Bools | None = None) -> "Facts":
         """Return the facts of the tasks of a mask, with their attempts."""
+        paid = self.spend if spend is None else take(self.spend, spend)
+        if tasks.all():
+            return replace(self, spend=paid, rows=self.task_rows)
         attempts = tasks[self.task_rows]
-        return Facts(
-            take(self.tasks, tasks),
-            take(self.attempts, attempts),
-            self.spend if spend is None else take(self.spend, spend),
-            self.models,
-            self.persons,
-            self.dimensions,
-            self.titles,
-            self.repositories,
+        return replace(
+            self,
+            tasks=take(self.tasks, tasks),
+            attempts=take(self.attempts, attempts),
+            spend=paid,
+            rows=(np.cumsum(tasks) - 1)[self.task_rows[attempts]],
+            columns={},
         )
+
+
+def once(compute: Callable[[Facts], Bools]) -> Callable[[Facts], Bools]:
+    """Compute a column of some facts' attempts once, for all who ask for it: tasks and attempts never change."""
+
+    @wraps(compute)
+    def kept(facts: Facts) -> Bools:
+        found = facts.columns.get(compute.__name__)
+        if found is None:
+            found = facts.columns[compute.__name__] = compute(facts)
+        return found
+
+    return kept
 
 
 def present(codes: Ints) -> list[int]:
@@ -185,9 +203,20 @@ def alike(first: Columns, second: Columns, but: str = "") -> bool:
     )
 
 
+def written_over(columns: Columns, rows: Ints, fresh: Columns) -> Columns:
+    """Return a dataclass of columns with other values in some rows."""
+    others = vars(fresh)
+    made: dict[str, Any] = {name: column.copy() for name, column in vars(columns).items()}
+    for name, column in made.items():
+        column[rows] = others[name]
+    return type(columns)(**made)
+
+
 def joined(first: Columns, second: Columns, order: str) -> Columns:
     """Return two dataclasses of columns as one, sorted by one of them."""
     others = vars(second)
     columns: dict[str, Any] = {name: np.concatenate([column, others[name]]) for name, column in vars(first).items()}
+    if np.all(np.diff(columns[order]) >= 0):
+        return type(first)(**columns)
     by = np.argsort(columns[order], kind="stable")
     return type(first)(**{name: column[by] for name, column in columns.items()})

@@ -24,6 +24,7 @@ from bot.dashboard.facts import (
     alike,
     joined,
     take,
+    written_over,
 )
 from store.database import Database
 
@@ -104,12 +105,17 @@ class FactsStore:
         self, tasks: TaskFacts, attempts: AttemptFacts, spend: SpendFacts, repositories: dict[int, str]
     ) -> Facts:
         known = np.isin(attempts.task, tasks.id)
-        return Facts(tasks, take(attempts, known), spend, *self._words, repositories)
+        return Facts(tasks, attempts if known.all() else take(attempts, known), spend, *self._words, repositories)
 
 
 def _replaced(columns: Columns, stale: Bools, fresh: Columns, order: str) -> Columns:
     """Return columns with some rows replaced; the same object where that changes nothing."""
-    return columns if alike(take(columns, stale), fresh, but="title") else joined(take(columns, ~stale), fresh, order)
+    old = take(columns, stale)
+    if alike(old, fresh, but="title"):
+        return columns
+    if np.array_equal(getattr(old, order), getattr(fresh, order)):  # the same rows, with other values
+        return written_over(columns, np.flatnonzero(stale), fresh)
+    return joined(take(columns, ~stale) if stale.any() else columns, fresh, order)
 
 
 def read_facts(database: Database) -> Facts:

@@ -7,7 +7,8 @@ from bot.dashboard import stats
 from bot.dashboard.facts import Facts
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Savings
-from bot.dashboard.stats import ModelNumbers, Numbers, Point, Series
+from bot.dashboard.series import Series, series
+from bot.dashboard.stats import ModelNumbers, Numbers, Point
 from store.settings import Settings
 
 
@@ -40,7 +41,7 @@ def overview(facts: Facts, period: Period, settings: Settings) -> Overview:
         strongest=stats.strongest(models),
         points=tuple(stats.points(now, models)),
         savings=stats.savings(now, settings.reward_score_weight, settings.reward_usd_weight),
-        series=stats.series(now, period, [row.model for row in models]),
+        series=series(now, period, [row.model for row in models]),
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.dashboard.facts import DAY_S
-from bot.dashboard.stats import Point, Series
+from bot.dashboard.series import Series
+from bot.dashboard.stats import Point
 from templates.escape import usd
 
 Place = Callable[[float], float]

@@ -1,19 +1,17 @@
 """The numbers of the dashboard, as functions of the facts. docs/dashboard.md gives each formula in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import DAY_S, Bools, Facts, Floats, Ints, present, take
+from bot.dashboard.facts import Bools, Facts, Floats, Ints, present, take
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
 
 MICROS = 1_000_000
-_WEEKS_FROM_DAYS = 60
 
 
 @dataclass(frozen=True)
@@ -86,19 +84,6 @@ class Point:
     on_frontier: bool
 
 
-@dataclass(frozen=True)
-class Series:
-    """Per model: one number a bucket of days."""
-
-    starts: tuple[int, ...]
-    """First day of each bucket, since 1970."""
-    days: int
-    spend_usd: dict[str, tuple[float, ...]]
-    success: dict[str, tuple[float | None, ...]]
-    """Of the seven days up to each bucket's end; None where they have no decided attempt."""
-    attempts: dict[str, tuple[int, ...]]
-
-
 def within(facts: Facts, period: Period) -> Facts:
     """Return the tasks that were triggered in a period, their attempts, and the period's spend."""
     created = facts.tasks.created
@@ -131,32 +116,42 @@ def numbers(facts: Facts) -> Numbers:
 def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
     """Return each model's numbers, the most used first; `before` is the period before, for how it moved."""
     attempts = facts.attempts
-    won, lost, waits = verdicts.won_attempts(facts), verdicts.lost_attempts(facts), verdicts.waiting_attempts(facts)
-    unusable = verdicts.unusable_attempts(facts)
-    followed = _followed(facts)
+    won, unusable = verdicts.won_attempts(facts), verdicts.unusable_attempts(facts)
     first = facts.tasks.first_model[facts.tasks.first_model >= 0]
     seconds = attempts.finished - attempts.started
+    timed = ~unusable & ~np.isnan(seconds)
+    timed_model, timed_seconds = attempts.model[timed], seconds[timed]
     past = {row.model: row.success for row in by_model(before)} if before is not None else {}
+    names = facts.models.names
+
+    def count(models: Ints) -> list[int]:
+        counted: list[int] = np.bincount(models, minlength=len(names)).tolist()
+        return counted
+
+    tries, usable, chosen = count(attempts.model), count(attempts.model[~unusable]), count(first)
+    wins, ended = count(attempts.model[won]), count(attempts.model[won | verdicts.lost_attempts(facts)])
+    waiting, followed = count(attempts.model[verdicts.waiting_attempts(facts)]), count(attempts.model[_followed(facts)])
+    usable_usd = np.bincount(
+        attempts.model[~unusable], weights=attempts.cost_usd[~unusable], minlength=len(names)
+    ).tolist()
+    spent = np.bincount(facts.spend.model, weights=facts.spend.micros, minlength=len(names)).tolist()
     rows = []
     for code in present(np.concatenate([attempts.model, first, facts.spend.model])):
-        name = facts.models.names[code]
-        mine = attempts.model == code
-        costs = attempts.cost_usd[mine & ~unusable]
-        lengths = seconds[mine & ~unusable & ~np.isnan(seconds)]
-        success = Share(int(won[mine].sum()), int((won | lost)[mine].sum()))
+        lengths = timed_seconds[timed_model == code]
+        success = Share(wins[code], ended[code])
         rows.append(
             ModelNumbers(
-                model=name,
-                chosen=Share(int((first == code).sum()), len(first)),
-                attempts=int(mine.sum()),
-                waiting=int(waits[mine].sum()),
-                unusable=int((unusable & mine).sum()),
+                model=names[code],
+                chosen=Share(chosen[code], len(first)),
+                attempts=tries[code],
+                waiting=waiting[code],
+                unusable=tries[code] - usable[code],
                 success=success,
-                spend_usd=float(facts.spend.micros[facts.spend.model == code].sum()) / MICROS,
-                usd_per_attempt=float(costs.mean()) if len(costs) else None,
+                spend_usd=spent[code] / MICROS,
+                usd_per_attempt=usable_usd[code] / usable[code] if usable[code] else None,
                 seconds=float(np.median(lengths)) if len(lengths) else None,
-                escalated=int(followed[mine].sum()),
-                moved=difference(success, past[name]) if name in past else None,
+                escalated=followed[code],
+                moved=difference(success, past[names[code]]) if names[code] in past else None,
             )
         )
     return sorted(rows, key=lambda row: (-row.attempts, row.model))
@@ -170,8 +165,7 @@ def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
         name = facts.dimensions.names[code]
         if not name:
             continue
-        part = facts.only(facts.tasks.dimension == code)
-        part = Facts(part.tasks, part.attempts, nothing, *_words(part), part.repositories)
+        part = replace(facts.only(facts.tasks.dimension == code), spend=nothing)
         rows = [_with_attempts_spend(row, part) for row in by_model(part)]
         found[name] = [row for row in rows if row.attempts]
     return found
@@ -194,35 +188,6 @@ def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
         for name, usd, success in drafts
         if usd is not None
     ]
-
-
-def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
-    """Return spend and success over time: by day, or by week where the period is long."""
-    days = 7 if period.days > _WEEKS_FROM_DAYS else 1
-    # The last bucket ends today; a first one that would be shorter is filled from before.
-    count = -(-period.days // days)
-    start = period.last + 1 - count * days
-    starts = tuple(start + days * number for number in range(count))
-    won, lost = verdicts.won_attempts(facts), verdicts.lost_attempts(facts)
-    rows = facts.task_rows
-    task_day = (facts.tasks.created[rows] // DAY_S).astype(np.int64)
-    place = (task_day - start) // days
-    spend_place = (facts.spend.day - start) // days
-    spend: dict[str, tuple[float, ...]] = {}
-    success: dict[str, tuple[float | None, ...]] = {}
-    attempts: dict[str, tuple[int, ...]] = {}
-    for model in models:
-        code = facts.models.find(model)
-        mine = facts.attempts.model == code
-        paid = facts.spend.model == code
-        money = np.bincount(spend_place[paid], weights=facts.spend.micros[paid], minlength=count)
-        # A day has few cases: each shows the share of the seven days up to it.
-        wins = _trailing(np.bincount(place[mine & won], minlength=count), 7 // days)
-        cases = _trailing(np.bincount(place[mine & (won | lost)], minlength=count), 7 // days)
-        spend[model] = tuple(float(one) / MICROS for one in money)
-        success[model] = tuple(int(w) / int(n) if n else None for w, n in zip(wins, cases, strict=True))
-        attempts[model] = tuple(int(one) for one in np.bincount(place[mine], minlength=count))
-    return Series(starts, days, spend, success, attempts)
 
 
 def savings(facts: Facts, score_weight: float, usd_weight: float) -> Savings | None:
@@ -268,13 +233,6 @@ def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
     return max(known, key=lambda row: row.success.value or 0.0, default=None)
 
 
-def _trailing(counts: Ints, buckets: int) -> Ints:
-    """Return, for each place, the sum of the last `buckets` counts."""
-    sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-    trailing: Ints = sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - buckets, 0)]
-    return trailing
-
-
 def _followed(facts: Facts) -> Bools:
     """Attempts that another one came after."""
     attempts = facts.attempts
@@ -287,11 +245,7 @@ def _followed(facts: Facts) -> Bools:
 
 def _with_attempts_spend(row: ModelNumbers, facts: Facts) -> ModelNumbers:
     mine = facts.attempts.model == facts.models.find(row.model)
-    return ModelNumbers(**{**vars(row), "spend_usd": float(facts.attempts.cost_usd[mine].sum())})
-
-
-def _words(facts: Facts) -> tuple[Any, Any, Any, Any]:
-    return facts.models, facts.persons, facts.dimensions, facts.titles
+    return replace(row, spend_usd=float(facts.attempts.cost_usd[mine].sum()))
 
 
 def _beats(other: tuple[str, float | None, Share], one: tuple[str, float | None, Share]) -> bool:

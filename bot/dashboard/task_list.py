@@ -120,10 +120,13 @@ def mask(facts: Facts, wanted: TaskFilter) -> Bools:
         code = facts.models.find(wanted.model)
         keep &= (tasks.first_model == code) | np.isin(tasks.id, facts.attempts.task[facts.attempts.model == code])
     if wanted.text:
-        words = wanted.text.lower().split()
-        left, titles = np.flatnonzero(keep), facts.titles.lower
-        hits = [all(word in titles[place] for word in words) for place in tasks.title[left]]
-        keep[left] = np.array(hits, dtype=bool)
+        rows = np.flatnonzero(keep)
+        left = list(zip(rows.tolist(), map(facts.titles.lower.__getitem__, tasks.title[rows].tolist()), strict=True))
+        # The longest word first: it leaves the fewest titles to look for the others in.
+        for word in sorted(wanted.text.lower().split(), key=len, reverse=True):
+            left = [one for one in left if word in one[1]]
+        keep = np.zeros(len(tasks), dtype=bool)
+        keep[[row for row, _ in left]] = True
     return keep
 
 

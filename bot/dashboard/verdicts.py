@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bot.dashboard.facts import ATTEMPT_STATES, TASK_STATES, Bools, Facts, TaskFacts
+from bot.dashboard.facts import ATTEMPT_STATES, TASK_STATES, Bools, Facts, TaskFacts, once
 from store.states import AttemptState, TaskState
 
 _CODES = {state: code for code, state in enumerate(TASK_STATES)}
@@ -45,12 +45,14 @@ def with_pull_request(tasks: TaskFacts) -> Bools:
     return np.isin(tasks.state, _WITH_PR)
 
 
+@once
 def unusable_attempts(facts: Facts) -> Bools:
     """The model's endpoint or the sandbox could not be used: it says nothing about the answers."""
     found: Bools = facts.attempts.state == _UNUSABLE
     return found
 
 
+@once
 def won_attempts(facts: Facts) -> Bools:
     """The attempt's patch was merged and stayed."""
     rows = facts.task_rows
@@ -58,6 +60,7 @@ def won_attempts(facts: Facts) -> Bools:
     return found
 
 
+@once
 def waiting_attempts(facts: Facts) -> Bools:
     """The attempt's patch is in a PR that is open."""
     rows = facts.task_rows
@@ -65,6 +68,7 @@ def waiting_attempts(facts: Facts) -> Bools:
     return found
 
 
+@once
 def lost_attempts(facts: Facts) -> Bools:
     """The attempt was judged, its task is over, and its patch was not merged or did not stay."""
     over = ~at_work(facts.tasks)[facts.task_rows]

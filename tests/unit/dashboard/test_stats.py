@@ -4,6 +4,7 @@ import pytest
 
 from bot.dashboard import stats
 from bot.dashboard.periods import of_days
+from bot.dashboard.series import series
 from store.states import AttemptState, TaskState
 from tests.support.facts import NOW, Done, Tried, facts_of, lost_by, merged_by
 
@@ -101,13 +102,13 @@ def test_series_put_money_and_success_on_their_days() -> None:
         merged_by("small", 0.2), lost_by("small", 0.1), merged_by("small", 0.3, days_ago=2), merged_by("x", days_ago=40)
     )
     week = of_days(7, NOW)
-    drawn = stats.series(stats.within(facts, week), week, ["small"])
+    drawn = series(stats.within(facts, week), week, ["small"])
     assert drawn.days == 1
     assert len(drawn.starts) == 7
     assert drawn.spend_usd["small"] == pytest.approx((0, 0, 0, 0, 0.3, 0, 0.3))
     assert drawn.success["small"] == (None, None, None, None, 1.0, 1.0, 2 / 3), "over the seven days up to each"
     year = of_days(365, NOW)
-    long = stats.series(stats.within(facts, year), year, ["small", "x"])
+    long = series(stats.within(facts, year), year, ["small", "x"])
     assert long.days == 7
     assert sum(long.spend_usd["small"]) == pytest.approx(0.6)
     assert long.starts[-1] + 6 == year.last
@@ -129,4 +130,4 @@ def test_nothing_at_all_has_numbers() -> None:
     assert stats.by_model(empty) == []
     assert stats.points(empty, []) == []
     assert stats.savings(empty, 1.0, 0.1) is None
-    assert stats.series(empty, MONTH, []).spend_usd == {}
+    assert series(empty, MONTH, []).spend_usd == {}
