@@ -334,7 +334,7 @@ class CapOverride(SQLModel, table=True):
     """A cap that a person changed on the dashboard; it stands in place of the setting until it is removed."""
 
     name: str = Field(primary_key=True, max_length=50)
-    """`day` or `month`."""
+    """As in the setting: `day` for ACROUTER_DAY_BUDGET_USD, `organisation_month` (`workers.limits`)."""
     limit_micros: int = Field(sa_type=BigInteger)
     set_by: str = Field(max_length=200)
     at: datetime = _now()

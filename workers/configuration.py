@@ -4,6 +4,7 @@ A file with a mistake changes nothing: the last valid one, kept in the database,
 been a valid one nothing starts, because a mistyped limit must not mean "no limit".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -67,6 +68,23 @@ def kept(session: Session, repository_id: int | None) -> RepositoryConfig:
     return under(default or RepositoryConfig(), _parsed(session, repository.id))
 
 
+def kept_of_all(session: Session, repositories: Sequence[Repository]) -> dict[int, RepositoryConfig]:
+    """Return what `kept` returns for each of all repositories, by its id. One query, however many there are."""
+    files = {one: _parsed_or_none(text) for one, text in session.exec(_FILES).all()}
+    above = {
+        (row.installation_id, row.full_name): row.id
+        for row in repositories
+        if row.active and row.full_name.endswith(f"/{ORGANISATION_REPOSITORY}")
+    }
+    found = {}
+    for row in repositories:
+        owner = row.full_name.split("/", 1)[0]
+        home = above.get((row.installation_id, f"{owner}/{ORGANISATION_REPOSITORY}"), row.id)
+        default = files.get(home) if home != row.id else None
+        found[row.id] = under(default or RepositoryConfig(), files.get(row.id))
+    return found
+
+
 def _newest(database: Database, forge: Forge, repository: RepositoryRef) -> _File:
     """Read a repository's own file and keep it if it is valid; one with a mistake gives the last valid one."""
     asked_at = utc_now()
@@ -126,12 +144,15 @@ def _organisation_query(installation_id: int, owner: str, besides: int) -> Selec
 
 def _parsed(session: Session, repository_id: int) -> RepositoryConfig | None:
     row = session.get(ConfigurationFile, repository_id)
-    if row is None:
-        return None
+    return None if row is None else _parsed_or_none(row.text)
+
+
+def _parsed_or_none(text: str) -> RepositoryConfig | None:
     try:
-        return _parse(row.text)
+        return _parse(text)
     except RepositoryConfigurationError:  # an older acrouter knew a key that this one does not
         return None
 
 
 _parse = lru_cache(maxsize=256)(parse_repository_config)
+_FILES = select(ConfigurationFile.repository_id, ConfigurationFile.text)

@@ -11,6 +11,7 @@ from templates import render
 from workers.caps import installation_caps
 from workers.configuration import ORGANISATION_REPOSITORY, in_force
 from workers.errors import ForgeError, ForgeTemporary
+from workers.limits import operators_limits
 from workers.money import to_usd
 from workers.ports import Forge, PullRequestInfo, RepositoryRef
 from workers.runtime import Runtime
@@ -67,7 +68,8 @@ def _needs_none(runtime: Runtime, forge: Forge, repository: RepositoryRef) -> bo
 def _open(runtime: Runtime, forge: Forge, repository: RepositoryRef) -> PullRequestInfo:
     settings = runtime.settings
     with runtime.database.session() as session:
-        caps = [(cap.name, to_usd(cap.limit_micros)) for cap in installation_caps(session, settings)]
+        limits = operators_limits(session, settings)
+        caps = [(cap.name, to_usd(cap.limit_micros)) for cap in installation_caps(limits)]
     return forge.propose_file(
         repository,
         branch=BRANCH,

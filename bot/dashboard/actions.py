@@ -13,8 +13,8 @@ from bot.dashboard.board import Board
 from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import retry_delivery, retry_task
 from bot.dashboard.roles import Role
-from workers.caps import set_cap
 from workers.errors import BudgetError
+from workers.limits import set_limit
 
 _log = structlog.get_logger(__name__)
 
@@ -28,7 +28,7 @@ def routes(board: Board) -> APIRouter:
     ) -> RedirectResponse:
         actor = actor_of(board, request, csrf, Role.ADMIN)
         try:
-            set_cap(board.database, board.settings, name, float(usd) if usd else None, by=actor.login)
+            set_limit(board.database, board.settings, name, float(usd) if usd else None, by=actor.login)
         except ValueError as error:
             raise BadRequestError(f"usd: '{usd[:40]}' is no amount of US dollars.") from error
         except BudgetError as error:

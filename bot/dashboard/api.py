@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer
 from bot.dashboard import money, stats
 from bot.dashboard.access import ForbiddenError, NotFoundError, NotSignedInError, reader_of
 from bot.dashboard.board import Board
+from bot.dashboard.caps import caps, limited, reservations
 from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import health
 from bot.dashboard.overview import overview
@@ -19,6 +20,7 @@ from bot.dashboard.shapes.numbers import ModelOut, OverviewOut
 from bot.dashboard.shapes.tasks import TaskDetailOut, TaskOut, TasksOut
 from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import list_tasks, parse_filter
+from workers.limits import operators_limits
 
 _STATUS: dict[type[Exception], HTTPStatus] = {
     NotSignedInError: HTTPStatus.UNAUTHORIZED,
@@ -101,12 +103,14 @@ def make_api(board: Board) -> FastAPI:
     @api.get("/budgets")
     def get_budgets(request: Request) -> BudgetsOut:
         """Caps with what counts against them, and where the month is heading."""
-        reader_of(board, request)
+        reader = reader_of(board, request)
         facts = board.facts.current()
         with board.database.reading() as session:
-            caps = money.caps(session, facts, board.settings)
-        month = next(cap.limit_usd for cap in caps if cap.name == "month")
-        return BudgetsOut.made(caps, money.forecast(facts, month))
+            limits = operators_limits(session, board.settings)
+            reserved = reservations(session)
+            others = limited(session, facts, limits, reader, reserved)
+        shown = caps(facts, limits, reserved)
+        return BudgetsOut.made(shown, others, limits, money.forecast(facts, shown[1].limit_usd))
 
     @api.get("/queue")
     def get_queue(request: Request) -> QueueOut:

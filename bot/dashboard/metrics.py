@@ -8,13 +8,15 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from bot.dashboard import money, verdicts
+from bot.dashboard import verdicts
 from bot.dashboard.access import metrics_reader
 from bot.dashboard.board import Board
+from bot.dashboard.caps import caps, reservations
 from bot.dashboard.facts import TASK_STATES, Facts, present
 from bot.dashboard.health import health
 from bot.dashboard.roles import Role, Viewer
 from bot.dashboard.stats import MICROS
+from workers.limits import operators_limits
 
 _SEES_ALL = Viewer("metrics", Role.VIEWER, None)
 
@@ -44,7 +46,7 @@ class _Installation(Collector):
         board = self._board
         facts = board.facts.current()
         with board.database.reading() as session:
-            caps = money.caps(session, facts, board.settings)
+            shown = caps(facts, operators_limits(session, board.settings), reservations(session))
             state = health(session, facts, _SEES_ALL, board.settings)
         yield from _of_tasks(facts)
         yield from _of_attempts(facts)
@@ -55,7 +57,7 @@ class _Installation(Collector):
         yield spend
         limit = GaugeMetricFamily("acrouter_cap_limit_usd", "What a cap allows.", labels=["cap"])
         used = GaugeMetricFamily("acrouter_cap_used_usd", "What counts against a cap.", labels=["cap"])
-        for cap in caps:
+        for cap in shown:
             limit.add_metric([cap.name], cap.limit_usd)
             used.add_metric([cap.name], cap.used_usd)
         yield from (limit, used)

@@ -1,4 +1,4 @@
-"""Caps, what of them is used, where the month is heading, and the ledger's lines."""
+"""Where the month is heading, who spent it, the ledger's lines and the audit log."""
 
 import calendar
 from collections.abc import Sequence
@@ -6,39 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from sqlalchemy import exists
-from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from bot.dashboard.facts import DAY_S, Bools, Facts, present
 from bot.dashboard.roles import Viewer
 from bot.dashboard.stats import MICROS
-from store.settings import Settings
-from store.states import TaskState
-from store.tables import AuditEntry, CapOverride, Ledger, Task
+from store.tables import AuditEntry, Ledger, Task
 from store.types import utc_now
-from workers.caps import installation_caps
 from workers.money import to_usd
 
 LEDGER_PAGE = 100
 _FORECAST_DAYS = 14
-
-
-@dataclass(frozen=True)
-class CapView:
-    name: str
-    limit_usd: float
-    setting_usd: float
-    changed_by: str
-    """Who put it in place of the setting; empty where the setting holds."""
-    used_usd: float
-    """Settled, assumed and reserved."""
-    reserved_usd: float
-
-    @property
-    def share(self) -> float:
-        """Used of the limit, at most 1."""
-        return min(1.0, self.used_usd / self.limit_usd)
 
 
 @dataclass(frozen=True)
@@ -62,39 +40,6 @@ class LedgerLine:
     model: str
     repository: str
     person: str
-
-
-def caps(session: Session, facts: Facts, settings: Settings) -> list[CapView]:
-    """Return every cap with what counts against it. `facts` must be those of the whole installation."""
-    changed = {row.name: row.set_by for row in session.exec(select(CapOverride)).all()}
-    plain = {"day": settings.day_budget_usd, "month": settings.month_budget_usd}
-    reserved = to_usd(open_reservations(session))
-    views = []
-    for cap in installation_caps(session, settings):
-        first = int(cap.since().timestamp() // DAY_S)
-        settled = float(facts.spend.micros[facts.spend.day >= first].sum()) / MICROS
-        views.append(
-            CapView(
-                name=cap.name,
-                limit_usd=to_usd(cap.limit_micros),
-                setting_usd=plain[cap.name],
-                changed_by=changed.get(cap.name, ""),
-                used_usd=settled + reserved,
-                reserved_usd=reserved,
-            )
-        )
-    return views
-
-
-def open_reservations(session: Session) -> int:
-    """Return the micro-dollars of calls that are under way. Only a task that is open can have one."""
-    closing = aliased(Ledger)
-    is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
-    at_work = select(Task.id).where(col(Task.state).in_([state for state in TaskState if state.is_open]))
-    query = select(func.coalesce(func.sum(Ledger.usd_micros), 0)).where(
-        col(Ledger.task_id).in_(at_work), col(Ledger.closing).is_(False), ~is_closed
-    )
-    return int(session.exec(query).one())
 
 
 def forecast(facts: Facts, month_cap_usd: float, now: datetime | None = None) -> Forecast:

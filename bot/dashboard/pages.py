@@ -14,6 +14,7 @@ from bot.dashboard import money, plots, stats
 from bot.dashboard.access import viewer_of
 from bot.dashboard.beliefs import beliefs
 from bot.dashboard.board import Board
+from bot.dashboard.caps import MOST_CAPS, caps, limited, reservations
 from bot.dashboard.health import endpoints, health
 from bot.dashboard.overview import overview, why_in_a_sentence
 from bot.dashboard.periods import DEFAULT_DAYS, LENGTHS, of_days
@@ -23,6 +24,7 @@ from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import choices, latest, list_tasks, parse_filter
 from routing.pool import ModelSpec
 from store.types import utc_now
+from workers.limits import operators_limits
 
 _NEWEST = 6
 
@@ -127,18 +129,23 @@ def routes(board: Board) -> APIRouter:
         everything = board.facts.current()
         facts = everything.of_repositories(viewer.repositories)
         with board.database.reading() as session:
-            caps = money.caps(session, everything, board.settings)
+            limits = operators_limits(session, board.settings)
+            reserved = reservations(session)
+            others = limited(session, everything, limits, viewer, reserved)
             ledger, next_before = money.ledger_page(session, facts, viewer, before=before)
             audit = money.audit_page(session) if viewer.may(Role.ADMIN) else ()
-        month = next(cap.limit_usd for cap in caps if cap.name == "month")
+        shown = caps(everything, limits, reserved)
         return page(
             board,
             request,
             "budgets.html",
             viewer,
             "Budgets",
-            caps=caps,
-            forecast=money.forecast(everything, month),
+            caps=shown,
+            limits=limits,
+            others=others[:MOST_CAPS],
+            others_left_out=max(0, len(others) - MOST_CAPS),
+            forecast=money.forecast(everything, shown[1].limit_usd),
             spent=money.spenders(facts, money.month_start_day()),
             ledger=ledger,
             next_before=next_before,

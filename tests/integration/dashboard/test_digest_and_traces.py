@@ -19,8 +19,8 @@ from store.errors import ConfigurationError
 from tests.support.facts import NOW, facts_of, lost_by, merged_by
 from tests.support.rows import add_attempt, add_task, settings
 from workers import budgets
-from workers.caps import set_cap
 from workers.errors import BudgetError
+from workers.limits import set_limit
 
 
 class WrittenComments:
@@ -102,10 +102,10 @@ def test_a_changed_cap_is_what_the_ledger_honours(database: Database) -> None:
     task = add_task(database)
     attempt = add_attempt(database, task)
     configured = settings(day_budget_usd=50.0)
-    set_cap(database, configured, "day", 0.10, by="grace")
+    set_limit(database, configured, "day", 0.10, by="grace")
     with pytest.raises(BudgetExceeded, match=r"\$0\.10 a day is used up.*on the dashboard"):
         budgets.reserve(database, configured, task_id=task, attempt_id=attempt, model="small", usd=0.5)
-    set_cap(database, configured, "day", None, by="grace")
+    set_limit(database, configured, "day", None, by="grace")
     budgets.reserve(database, configured, task_id=task, attempt_id=attempt, model="small", usd=0.5)
     with pytest.raises(BudgetError, match="Did you mean 'month'"):
-        set_cap(database, configured, "mont", 1.0, by="grace")
+        set_limit(database, configured, "mont", 1.0, by="grace")

@@ -6,7 +6,8 @@ import numpy as np
 from sqlmodel import select
 
 from bench.dashboard_data import Scale, fill
-from bot.dashboard import money, stats
+from bot.dashboard import stats
+from bot.dashboard.caps import caps, reservations
 from bot.dashboard.facts_store import FactsStore, read_facts
 from bot.dashboard.health import health
 from bot.dashboard.periods import of_days
@@ -17,6 +18,7 @@ from store.states import LedgerKind, OutcomeKind, TaskState
 from store.tables import Attempt, Ledger, Outcome, Task
 from store.types import utc_now
 from tests.support.rows import settings
+from workers.limits import operators_limits
 
 EVERYONE = Viewer("x", Role.ADMIN, None)
 
@@ -105,7 +107,7 @@ def test_caps_count_what_is_settled_and_what_is_reserved(database: Database) -> 
     budgets.reserve(database, configured, task_id=task, attempt_id=attempt, model="small", usd=1.0)
     facts = read_facts(database)
     with database.reading() as session:
-        day, month = money.caps(session, facts, configured)
+        day, month = caps(facts, operators_limits(session, configured), reservations(session))
         settled = budgets.spent_micros(session)
     assert (day.name, day.limit_usd, day.used_usd, day.reserved_usd) == ("day", 4.0, 1.2, 1.0)
     assert month.used_usd == budgets.to_usd(settled)
