@@ -73,7 +73,8 @@ class Settings(BaseSettings):
     """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
     dashboard_secret_file: Path | None = None
     digest_issue: str = ""
-    """`OWNER/NAME#NUMBER`: a digest of each week is written there as a comment. Empty: none."""
+    """Where a digest of each week is written: `OWNER/NAME#NUMBER` for a comment on that issue, `OWNER/NAME` for a new
+    issue each week. Empty: none."""
     trace_endpoint: str = ""
     """OTLP over HTTP, e.g. `http://localhost:4318/v1/traces` (extra `otel`). Empty: no traces."""
 

@@ -206,6 +206,10 @@ class Forge(Protocol):
         """Answer a command with a comment of its own, once for each marker."""
         ...
 
+    def open_issue(self, repository: RepositoryRef, marker: str, title: str, body: str) -> int:
+        """Open an issue, once for each marker, and return its number."""
+        ...
+
 
 class Queue(Protocol):
     """Wakes a worker. Losing a message loses no work: the database is the truth and the reconciler looks there."""

@@ -1,4 +1,4 @@
-"""The weekly digest, a comment on one issue: what merged, what it cost, who gained or lost, what to change."""
+"""The weekly digest, a comment or an issue: what merged, what it cost, which model gained or lost, what to change."""
 
 import re
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from store.tables import AuditEntry, Repository
 from store.types import utc_now
 from templates import render
 from workers.errors import ForgeError
-from workers.ports import RepositoryRef
+from workers.ports import Forge, RepositoryRef
 from workers.runtime import Runtime
 
 _log = structlog.get_logger(__name__)
-_ISSUE = re.compile(r"([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)#([1-9][0-9]{0,9})")
+_PLACE = re.compile(r"([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)(?:#([1-9][0-9]{0,9}))?")
 _ACTION = "weekly digest"
 _ENOUGH = 10
 _MONDAY = 4
@@ -40,16 +40,19 @@ class Advice:
     """The model that does better, where there is one."""
 
 
-def parse_issue(text: str) -> tuple[str, int]:
-    """Read OWNER/NAME#NUMBER.
+def parse_place(text: str) -> tuple[str, int | None]:
+    """Read OWNER/NAME#NUMBER, an issue to comment on, or OWNER/NAME, where each week gets an issue of its own.
 
     Raises:
-        ConfigurationError: it is not that.
+        ConfigurationError: it is neither.
     """
-    found = _ISSUE.fullmatch(text.strip())
+    found = _PLACE.fullmatch(text.strip())
     if found is None:
-        raise ConfigurationError(f"ACROUTER_DIGEST_ISSUE: '{text}' is no issue. Write OWNER/NAME#NUMBER.")
-    return found[1], int(found[2])
+        raise ConfigurationError(
+            f"ACROUTER_DIGEST_ISSUE: '{text}' is no place. Write OWNER/NAME#NUMBER for a comment on that issue each "
+            "week, or OWNER/NAME for a new issue each week."
+        )
+    return found[1], int(found[2]) if found[2] else None
 
 
 class WeeklyDigest:
@@ -57,7 +60,7 @@ class WeeklyDigest:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._name, self._number = parse_issue(runtime.settings.digest_issue)
+        self._name, self._number = parse_place(runtime.settings.digest_issue)
         self._done = ""
 
     def __call__(self) -> None:
@@ -79,7 +82,7 @@ class WeeklyDigest:
         body = digest_text(read_facts(self._runtime.database), week, self._runtime.settings)
         reference = RepositoryRef(repository.id, repository.installation_id, repository.full_name)
         try:
-            self._runtime.forge.reply(reference, self._number, f"<!-- acrouter:digest={label} -->", body)
+            _write(self._runtime.forge, reference, self._number, week, body)
         except ForgeError as error:  # the next round tries again
             _log.warning("digest.not_written", error=str(error))
             return
@@ -100,7 +103,7 @@ def digest_text(facts: Facts, week: Period, settings: Settings) -> str:
     view = overview(facts, week, settings)
     return render(
         "comments/digest.md.j2",
-        marker=f"<!-- acrouter:digest={iso(week.first)} -->",
+        marker=_marker(week),
         view=view,
         first=iso(week.first),
         last=iso(week.last),
@@ -120,6 +123,18 @@ def advice(view: Overview) -> list[Advice]:
     ]
     found += [Advice("drift", row.model) for row in view.models if row.drifts and row.moved and row.moved.value < 0]
     return found
+
+
+def _write(forge: Forge, repository: RepositoryRef, number: int | None, week: Period, body: str) -> None:
+    if number is not None:
+        forge.reply(repository, number, _marker(week), body)
+        return
+    title = render("comments/digest_title.txt.j2", first=iso(week.first), last=iso(week.last))
+    forge.open_issue(repository, _marker(week), title.strip(), body)
+
+
+def _marker(week: Period) -> str:
+    return f"<!-- acrouter:digest={iso(week.first)} -->"
 
 
 def _clearly_better(row: ModelNumbers, rows: tuple[ModelNumbers, ...]) -> ModelNumbers | None:

@@ -162,6 +162,10 @@ class GitHubForge:
         with self._open(repository, f"comment on {number}") as opened:
             issues.reply_once(opened, number, marker, body, self.login)
 
+    def open_issue(self, repository: RepositoryRef, marker: str, title: str, body: str) -> int:
+        with self._open(repository, "open an issue") as opened:
+            return issues.open_once(opened, marker, title, body, self.login)
+
     @contextmanager
     def _open(self, repository: RepositoryRef, action: str) -> Iterator[Repository]:
         """Yield a client of the repository. A token that GitHub refuses is not used again."""

@@ -10,7 +10,7 @@ from github.Issue import Issue
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
-from bot.github.limits import fit
+from bot.github.limits import fit, fit_title
 from store.scrub import scrub
 from workers.ports import IssueInfo, StateLabel
 
@@ -57,6 +57,20 @@ def reply_once(repository: Repository, number: int, marker: str, body: str, logi
     issue = _issue(repository, number)
     if find_comment(issue, marker, login()) is None:
         issue.create_comment(_outgoing(body, marker))
+
+
+def open_once(repository: Repository, marker: str, title: str, body: str, login: Callable[[], str]) -> int:
+    """Open an issue and return its number, or that of an issue by `login` whose text begins with `marker`.
+
+    It is looked for among the newest hundred of `login`'s own.
+    """
+    who = login()
+    parameters = {"creator": who, "state": "all", "sort": "created", "direction": "desc", "per_page": 100}
+    _, found = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/issues", parameters=parameters)
+    for issue in found:
+        if (issue.get("user") or {}).get("login") == who and (issue.get("body") or "").lstrip().startswith(marker):
+            return int(issue["number"])
+    return repository.create_issue(fit_title(scrub(title)), _outgoing(body, marker)).number
 
 
 def find_comment(issue: Issue, marker: str, login: str) -> IssueComment | None:

@@ -112,6 +112,20 @@ def test_an_answer_is_given_once(shop: GitHubServer, forge: GitHubForge, reposit
     assert len(shop.comments(number)) == 1
 
 
+def test_an_issue_is_opened_once_for_each_marker(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    copied = shop.open_issue("A copy", "<!-- acrouter:digest=2026-11-23 -->\nBy somebody else.")
+    numbers = [
+        forge.open_issue(repository, f"<!-- acrouter:digest={week} -->", f"Week of {week}", "What merged.")
+        for week in ("2026-11-23", "2026-11-30", "2026-11-23")
+    ]
+    assert numbers[0] == numbers[2] != numbers[1]
+    assert copied not in numbers
+    issue = forge.issue(repository, numbers[1])
+    assert (issue.title, issue.body) == ("Week of 2026-11-30", "<!-- acrouter:digest=2026-11-30 -->\nWhat merged.")
+
+
 def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(
     shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
 ) -> None:

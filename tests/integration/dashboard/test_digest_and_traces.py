@@ -9,27 +9,37 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bench.dashboard_data import Scale, fill
-from bot.dashboard.digest import WeeklyDigest, advice, digest_text, last_week, parse_issue
+from bot.dashboard.digest import WeeklyDigest, advice, digest_text, last_week, parse_place
 from bot.dashboard.overview import overview
 from bot.dashboard.periods import iso, of_days
 from sandbox.errors import BudgetExceeded
 from store import tracing
 from store.database import Database
 from store.errors import ConfigurationError
+from store.types import utc_now
 from tests.support.facts import NOW, facts_of, lost_by, merged_by
 from tests.support.rows import add_attempt, add_task, settings
 from workers import budgets
-from workers.errors import BudgetError
+from workers.errors import BudgetError, ForgeTemporary
 from workers.limits import set_limit
 
 
 class WrittenComments:
     def __init__(self) -> None:
         self.bodies: list[tuple[str, int, str]] = []
+        self.issues: list[tuple[str, str, str]] = []
+        self.down = False
 
     def reply(self, repository: Any, number: int, marker: str, body: str) -> None:
         assert body.startswith(marker)
         self.bodies.append((repository.full_name, number, body))
+
+    def open_issue(self, repository: Any, marker: str, title: str, body: str) -> int:
+        assert body.startswith(marker)
+        if self.down:
+            raise ForgeTemporary("GitHub is down")
+        self.issues.append((repository.full_name, title, body))
+        return len(self.issues)
 
 
 def test_last_weeks_digest_is_written_once(sqlite_database: Database) -> None:
@@ -44,6 +54,31 @@ def test_last_weeks_digest_is_written_once(sqlite_database: Database) -> None:
     assert (name, number) == ("octo/tools", 12)
     assert "merged** of" in body
     assert "`huge`" in body
+
+
+def test_each_weeks_digest_can_be_an_issue_of_its_own(sqlite_database: Database) -> None:
+    add_task(sqlite_database)
+    forge = WrittenComments()
+    runtime: Any = SimpleNamespace(settings=settings(digest_issue="octo/tools"), database=sqlite_database, forge=forge)
+    WeeklyDigest(runtime)()
+    WeeklyDigest(runtime)()
+    [(name, title, body)] = forge.issues
+    week = last_week(utc_now())
+    assert (name, title) == ("octo/tools", f"acrouter, {iso(week.first)} to {iso(week.last)}")
+    assert "No task was started" in body
+    assert forge.bodies == []
+
+
+def test_a_digest_that_github_refused_is_written_in_a_later_round(sqlite_database: Database) -> None:
+    add_task(sqlite_database)
+    forge = WrittenComments()
+    runtime: Any = SimpleNamespace(settings=settings(digest_issue="octo/tools"), database=sqlite_database, forge=forge)
+    write = WeeklyDigest(runtime)
+    forge.down = True
+    write()
+    forge.down = False
+    write()
+    assert len(forge.issues) == 1
 
 
 def test_a_week_is_from_monday_to_sunday() -> None:
@@ -63,10 +98,12 @@ def test_advice_is_given_on_what_is_clear_and_not_on_chance() -> None:
     assert "No task was started" in digest_text(facts_of(), of_days(7, NOW), settings())
 
 
-def test_a_digest_needs_an_issue() -> None:
-    assert parse_issue("octo/tools#12") == ("octo/tools", 12)
-    with pytest.raises(ConfigurationError, match="OWNER/NAME#NUMBER"):
-        parse_issue("octo/tools")
+def test_a_digest_needs_a_place() -> None:
+    assert parse_place("octo/tools#12") == ("octo/tools", 12)
+    assert parse_place("octo/tools") == ("octo/tools", None)
+    for wrong in ("tools", "octo/tools#", "octo/tools#x", "https://github.com/octo/tools"):
+        with pytest.raises(ConfigurationError, match=r"OWNER/NAME#NUMBER .* or OWNER/NAME for a new issue"):
+            parse_place(wrong)
 
 
 def test_a_delivery_is_one_trace_through_all_processes() -> None:
