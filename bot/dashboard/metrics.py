@@ -75,9 +75,10 @@ class _Installation(Collector):
         yield GaugeMetricFamily(
             "acrouter_breakers_open", "Targets at which no more tasks start for now.", value=len(state.breakers)
         )
-        rates = board.rates.last()
-        if rates is not None:
-            yield GaugeMetricFamily("acrouter_github_calls_left", "Of GitHub's rate limit.", value=rates.left)
+        left = GaugeMetricFamily("acrouter_github_calls_left", "Of GitHub's rate limit.", labels=["account"])
+        for rates in board.rates.last():
+            left.add_metric([rates.account], rates.left)
+        yield left
 
 
 def _of_tasks(facts: Facts) -> Iterator[Metric]:
