@@ -76,10 +76,13 @@ class _Rows:
                 self.connection.execute(insert(SQLModel.metadata.tables[str(table.__tablename__)]), rows)
 
 
-def fill(database: Database, scale: Scale, *, seed: int = 1) -> None:
-    """Fill an empty, migrated database."""
+def fill(
+    database: Database, scale: Scale, *, seed: int = 1, begins: datetime | None = None, lasts: timedelta | None = None
+) -> None:
+    """Fill an empty, migrated database with a past that ends now, or with one of another time."""
     dice = random.Random(seed)  # noqa: S311  (made-up data)
     now = utc_now()
+    begins, lasts = begins or now - timedelta(days=scale.days), lasts or timedelta(days=scale.days)
     with database.session() as session:
         session.add(Installation(id=7, account="octo"))
         session.flush()
@@ -91,7 +94,7 @@ def fill(database: Database, scale: Scale, *, seed: int = 1) -> None:
         with database.engine.begin() as connection:
             rows = _Rows(connection, {})
             for number in range(start, min(scale.tasks, start + _AT_ONCE)):
-                at = now - timedelta(days=scale.days) * ((scale.tasks - number) / scale.tasks)
+                at = begins + lasts * (number / scale.tasks)
                 _task(rows, ids, dice, at)
             rows.write()
     if not database.is_sqlite:

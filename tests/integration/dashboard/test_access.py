@@ -12,7 +12,8 @@ from bot.dashboard.tokens import create_token, revoke_token
 from store.states import DeliveryState, TaskState
 from store.tables import AuditEntry, CapOverride, DashboardSession, Delivery, Task
 from store.types import utc_now
-from tests.integration.dashboard.conftest import REPOSITORIES, Site, sign_in
+from tests.integration.dashboard.conftest import REPOSITORIES
+from tests.support.dashboard_site import Site, sign_in
 from tests.support.people import Person
 
 PAGES = ("/overview", "/models", "/tasks", "/tasks/1", "/tasks/1/attempts/1/steps", "/budgets", "/queue", "/numbers")

@@ -12,8 +12,8 @@ from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
 from store.tables import AuditEntry, ConfigurationFile, Repository
-from tests.integration.dashboard.conftest import Site
 from tests.integration.dashboard.test_access import csrf_of
+from tests.support.dashboard_site import Site
 from tests.support.people import Person
 from tests.support.rows import add_attempt, add_repository, add_task, settings
 from workers import budgets

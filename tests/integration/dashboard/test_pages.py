@@ -19,7 +19,7 @@ from bot.web import create_app
 from store import migrations
 from store.database import Database
 from store.settings import Settings
-from tests.integration.dashboard.conftest import Site
+from tests.support.dashboard_site import Site
 from tests.support.rows import QueueOfNames, settings
 
 PAGES = ("/overview", "/models", "/tasks", "/tasks/5", "/tasks/5/attempts/1/steps", "/budgets", "/queue")

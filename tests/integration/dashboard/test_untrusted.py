@@ -9,7 +9,7 @@ import pytest
 from store.database import Database
 from store.states import AttemptState, DeliveryState, TaskKind, TaskState, Trigger
 from store.tables import Attempt, Decision, Delivery, History, Task, Verification
-from tests.integration.dashboard.conftest import Site
+from tests.support.dashboard_site import Site
 
 ATTACK = (
     '<script>alert(1)</script><img src=x onerror=alert(2)>" onfocus="alert(3)'
