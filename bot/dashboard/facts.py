@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from store.states import AttemptState, TaskKind, TaskState, Trigger
 
-Ints = NDArray[np.int64]
+Ints = NDArray[Any]
+"""Whole numbers, of 16 or 64 bits."""
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Columns = TypeVar("Columns")
@@ -188,8 +189,14 @@ def present(codes: Ints) -> list[int]:
 
 
 def take(columns: Columns, mask: Bools | Ints) -> Columns:
-    """Return the rows of a mask, or of row numbers, of a dataclass of columns."""
+    """Return the rows of a mask, or of row numbers in order, of a dataclass of columns.
+
+    Rows that follow each other are not copied: facts never change, and a period's tasks have followed each other.
+    """
     rows = np.flatnonzero(mask) if mask.dtype == np.bool_ else mask
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        part = slice(int(rows[0]), int(rows[-1]) + 1)
+        return type(columns)(**{name: column[part] for name, column in vars(columns).items()})
     return type(columns)(**{name: column.take(rows) for name, column in vars(columns).items()})
 
 

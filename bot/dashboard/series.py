@@ -34,24 +34,28 @@ def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
     start = period.last + 1 - count * days
     starts = tuple(start + days * number for number in range(count))
     won, lost = verdicts.won_attempts(facts), verdicts.lost_attempts(facts)
-    rows = facts.task_rows
-    task_day = (facts.tasks.created[rows] // DAY_S).astype(np.int64)
-    place = (task_day - start) // days
-    spend_place = (facts.spend.day - start) // days
+    task_place = ((facts.tasks.created // DAY_S).astype(np.int64) - start) // days
+    place = task_place[facts.task_rows] + facts.attempts.model.astype(np.int64) * count
+    spend_place = (facts.spend.day - start) // days + facts.spend.model.astype(np.int64) * count
+
+    def by_model(places: Ints, weights: Ints | None = None) -> Ints:
+        return np.bincount(places, weights, minlength=count * len(facts.models.names)).reshape(-1, count)
+
+    money = by_model(spend_place, facts.spend.micros) / MICROS
+    tried, wins, cases = by_model(place), by_model(place[won]), by_model(place[won | lost])
     spend: dict[str, tuple[float, ...]] = {}
     success: dict[str, tuple[float | None, ...]] = {}
     attempts: dict[str, tuple[int, ...]] = {}
     for model in models:
         code = facts.models.find(model)
-        mine = facts.attempts.model == code
-        paid = facts.spend.model == code
-        money = np.bincount(spend_place[paid], weights=facts.spend.micros[paid], minlength=count)
+        if code < 0:
+            spend[model], success[model], attempts[model] = (0.0,) * count, (None,) * count, (0,) * count
+            continue
         # A day has few cases: each shows the share of the seven days up to it.
-        wins = _trailing(np.bincount(place[mine & won], minlength=count), 7 // days)
-        cases = _trailing(np.bincount(place[mine & (won | lost)], minlength=count), 7 // days)
-        spend[model] = tuple(float(one) / MICROS for one in money)
-        success[model] = tuple(int(w) / int(n) if n else None for w, n in zip(wins, cases, strict=True))
-        attempts[model] = tuple(int(one) for one in np.bincount(place[mine], minlength=count))
+        shown = zip(_trailing(wins[code], 7 // days).tolist(), _trailing(cases[code], 7 // days).tolist(), strict=True)
+        spend[model] = tuple(money[code].tolist())
+        success[model] = tuple(won_there / ended if ended else None for won_there, ended in shown)
+        attempts[model] = tuple(tried[code].tolist())
     return Series(starts, days, spend, success, attempts)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import Bools, Facts, Floats, Ints, present, take
+from bot.dashboard.facts import Bools, Facts, Floats, Ints, once, present
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
@@ -115,60 +115,73 @@ def numbers(facts: Facts) -> Numbers:
 
 def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
     """Return each model's numbers, the most used first; `before` is the period before, for how it moved."""
-    attempts = facts.attempts
-    won, unusable = verdicts.won_attempts(facts), verdicts.unusable_attempts(facts)
-    first = facts.tasks.first_model[facts.tasks.first_model >= 0]
-    seconds = attempts.finished - attempts.started
-    timed = ~unusable & ~np.isnan(seconds)
-    timed_model, timed_seconds = attempts.model[timed], seconds[timed]
+    spent = np.bincount(facts.spend.model, weights=facts.spend.micros, minlength=len(facts.models.names)) / MICROS
     past = {row.model: row.success for row in by_model(before)} if before is not None else {}
-    names = facts.models.names
-
-    def count(models: Ints) -> list[int]:
-        counted: list[int] = np.bincount(models, minlength=len(names)).tolist()
-        return counted
-
-    tries, usable, chosen = count(attempts.model), count(attempts.model[~unusable]), count(first)
-    wins, ended = count(attempts.model[won]), count(attempts.model[won | verdicts.lost_attempts(facts)])
-    waiting, followed = count(attempts.model[verdicts.waiting_attempts(facts)]), count(attempts.model[_followed(facts)])
-    usable_usd = np.bincount(
-        attempts.model[~unusable], weights=attempts.cost_usd[~unusable], minlength=len(names)
-    ).tolist()
-    spent = np.bincount(facts.spend.model, weights=facts.spend.micros, minlength=len(names)).tolist()
-    rows = []
-    for code in present(np.concatenate([attempts.model, first, facts.spend.model])):
-        lengths = timed_seconds[timed_model == code]
-        success = Share(wins[code], ended[code])
-        rows.append(
-            ModelNumbers(
-                model=names[code],
-                chosen=Share(chosen[code], len(first)),
-                attempts=tries[code],
-                waiting=waiting[code],
-                unusable=tries[code] - usable[code],
-                success=success,
-                spend_usd=spent[code] / MICROS,
-                usd_per_attempt=usable_usd[code] / usable[code] if usable[code] else None,
-                seconds=float(np.median(lengths)) if len(lengths) else None,
-                escalated=followed[code],
-                moved=difference(success, past[names[code]]) if names[code] in past else None,
-            )
-        )
-    return sorted(rows, key=lambda row: (-row.attempts, row.model))
+    rows = _of_groups(facts, np.zeros(len(facts.tasks), dtype=np.int64), spent, facts.spend.model).get(0, [])
+    return [replace(row, moved=difference(row.success, past[row.model])) if row.model in past else row for row in rows]
 
 
 def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
     """Return each model's numbers within each dimension; spend is the attempts', since days know no dimension."""
-    found: dict[str, list[ModelNumbers]] = {}
-    nothing = take(facts.spend, np.zeros(len(facts.spend.day), dtype=bool))
-    for code in present(facts.tasks.dimension):
-        name = facts.dimensions.names[code]
-        if not name:
-            continue
-        part = replace(facts.only(facts.tasks.dimension == code), spend=nothing)
-        rows = [_with_attempts_spend(row, part) for row in by_model(part)]
-        found[name] = [row for row in rows if row.attempts]
-    return found
+    groups = facts.tasks.dimension
+    models = len(facts.models.names)
+    place = groups[facts.task_rows].astype(np.int64) * models + facts.attempts.model
+    spent: Floats = np.bincount(place, weights=facts.attempts.cost_usd).astype(np.float64)
+    found = {facts.dimensions.names[code]: rows for code, rows in _of_groups(facts, groups, spent).items()}
+    return {name: kept for name, rows in found.items() if name and (kept := [row for row in rows if row.attempts])}
+
+
+def _of_groups(
+    facts: Facts, groups: Ints, spent_usd: Floats, paid: Ints | None = None
+) -> dict[int, list[ModelNumbers]]:
+    """Return each model's numbers within each group of tasks, the most used first.
+
+    Args:
+        facts: The tasks and their attempts.
+        groups: Each task's group, a small number.
+        spent_usd: By place, which is group x number of models + model.
+        paid: Places that have a row whatever was tried there.
+    """
+    attempts, tasks, names = facts.attempts, facts.tasks, facts.models.names
+    place = groups[facts.task_rows].astype(np.int64) * len(names) + attempts.model
+    has_first = tasks.first_model >= 0
+    first = groups[has_first].astype(np.int64) * len(names) + tasks.first_model[has_first]
+    won, unusable = verdicts.won_attempts(facts), verdicts.unusable_attempts(facts)
+    seconds = attempts.finished - attempts.started
+    timed = ~unusable & ~np.isnan(seconds)
+    timed_place, timed_seconds = place[timed], seconds[timed]
+    present_places = present(np.concatenate([place, first] if paid is None else [place, first, paid]))
+    length = max(present_places, default=-1) + 1
+
+    def count(places: Ints) -> list[int]:
+        counted: list[int] = np.bincount(places, minlength=length).tolist()
+        return counted
+
+    tries, usable, chosen, wins = count(place), count(place[~unusable]), count(first), count(place[won])
+    ended, waiting = (
+        count(place[mask]) for mask in (won | verdicts.lost_attempts(facts), verdicts.waiting_attempts(facts))
+    )
+    followed, firsts = count(place[_followed(facts)]), np.bincount(groups[has_first]).tolist()
+    usable_usd = np.bincount(place[~unusable], weights=attempts.cost_usd[~unusable], minlength=length).tolist()
+    rows: dict[int, list[ModelNumbers]] = {}
+    for at in present_places:
+        group, code = divmod(at, len(names))
+        lengths = timed_seconds[timed_place == at]
+        rows.setdefault(group, []).append(
+            ModelNumbers(
+                model=names[code],
+                chosen=Share(chosen[at], firsts[group] if group < len(firsts) else 0),
+                attempts=tries[at],
+                waiting=waiting[at],
+                unusable=tries[at] - usable[at],
+                success=Share(wins[at], ended[at]),
+                spend_usd=float(spent_usd[at]) if at < len(spent_usd) else 0.0,
+                usd_per_attempt=usable_usd[at] / usable[at] if usable[at] else None,
+                seconds=float(np.median(lengths)) if len(lengths) else None,
+                escalated=followed[at],
+            )
+        )
+    return {group: sorted(found, key=lambda row: (-row.attempts, row.model)) for group, found in rows.items()}
 
 
 def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
@@ -233,19 +246,12 @@ def strongest(rows: Sequence[ModelNumbers]) -> ModelNumbers | None:
     return max(known, key=lambda row: row.success.value or 0.0, default=None)
 
 
+@once
 def _followed(facts: Facts) -> Bools:
-    """Attempts that another one came after."""
-    attempts = facts.attempts
+    """Attempts that another one came after: a task's attempts are numbered from 1 on."""
     rows = facts.task_rows
-    last = np.zeros(len(facts.tasks), dtype=np.int64)
-    np.maximum.at(last, rows, attempts.number)
-    followed: Bools = attempts.number < last[rows]
+    followed: Bools = facts.attempts.number < np.bincount(rows, minlength=len(facts.tasks))[rows]
     return followed
-
-
-def _with_attempts_spend(row: ModelNumbers, facts: Facts) -> ModelNumbers:
-    mine = facts.attempts.model == facts.models.find(row.model)
-    return replace(row, spend_usd=float(facts.attempts.cost_usd[mine].sum()))
 
 
 def _beats(other: tuple[str, float | None, Share], one: tuple[str, float | None, Share]) -> bool:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import compress, repeat
+from operator import contains
 from urllib.parse import urlencode
 
 import numpy as np
@@ -121,12 +123,13 @@ def mask(facts: Facts, wanted: TaskFilter) -> Bools:
         keep &= (tasks.first_model == code) | np.isin(tasks.id, facts.attempts.task[facts.attempts.model == code])
     if wanted.text:
         rows = np.flatnonzero(keep)
-        left = list(zip(rows.tolist(), map(facts.titles.lower.__getitem__, tasks.title[rows].tolist()), strict=True))
+        titles = list(map(facts.titles.lower.__getitem__, tasks.title[rows].tolist()))
         # The longest word first: it leaves the fewest titles to look for the others in.
         for word in sorted(wanted.text.lower().split(), key=len, reverse=True):
-            left = [one for one in left if word in one[1]]
+            hits = np.fromiter(map(contains, titles, repeat(word)), dtype=bool, count=len(titles))
+            rows, titles = rows[hits], list(compress(titles, hits.tolist()))
         keep = np.zeros(len(tasks), dtype=bool)
-        keep[[row for row, _ in left]] = True
+        keep[rows] = True
     return keep
 
 
