@@ -17,10 +17,16 @@ from store.database import Database
 from store.types import utc_now
 
 _BLOCK = 400
-_TABLES = ("task", "decision", "attempt", "outcome", "ledger")
+_TABLES = ("task", "decision", "attempt", "outcome", "ledger", "verification", "history")
 _REFERENCES = {"task_id": "task", "decision_id": "decision", "attempt_id": "attempt", "published_attempt_id": "attempt"}
 _WIDE = {"text": "", "patch": "", "trajectory": "{}", "ranked": "[]", "votes": "[]", "reasons": "[]"}
 _WHOLE_BLOCKS = 3
+_ROWS = {
+    "ledger": "old.id % 4 = 2",
+    "verification": f"n > :copies - {_WHOLE_BLOCKS}",
+    "history": f"n > :copies - {_WHOLE_BLOCKS}",
+}
+"""Which rows of a table are copied; all of the others."""
 _TIMES = ("at", "created_at", "updated_at", "started_at", "finished_at", "recorded_at")
 
 
@@ -61,7 +67,7 @@ def _copy(
     connection.execute(
         "WITH RECURSIVE copy(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :copies) "  # noqa: S608
         f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(values)} FROM copy, {table.name} AS old "
-        f"WHERE old.id <= :largest {'AND old.id % 4 = 2' if table.name == 'ledger' else ''} ORDER BY 1",
+        f"WHERE old.id <= :largest AND {_ROWS.get(table.name, 'true')} ORDER BY 1",
         {"copies": copies - 1, "largest": largest[table.name], "seconds": length.total_seconds()},
     )
 

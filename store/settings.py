@@ -208,6 +208,8 @@ def load_settings(**overrides: object) -> Settings:
     """
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     present = {*os.environ, *dotenv_values(".env")}
+    # What only a benchmark reads, e.g. the database that it may fill, is no setting of the product.
+    present = {name for name in present if not name.startswith(f"{PREFIX}BENCH_")}
     unknown = sorted(name for name in present if name.startswith(PREFIX) and name not in known)
     if unknown:
         raise ConfigurationError(

@@ -1,7 +1,7 @@
 """What the machinery is doing: the queue, the workers, what failed and can be tried again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from bot.dashboard.roles import Role, Viewer
 from store.database import Database
 from store.settings import Settings
 from store.states import DeliveryState, TaskState
-from store.tables import AuditEntry, Delivery, Heartbeat, Task
+from store.tables import Attempt, AuditEntry, Delivery, Heartbeat, Task
 from store.types import utc_now
 from workers.history import record
 
@@ -54,6 +54,11 @@ class EndpointView:
     model: str
     attempts: int
     unusable: int
+    failed: int = 0
+    """Id of the last attempt that could not use it; 0 where there is none."""
+    failed_at: float = 0.0
+    """When that began, in seconds since 1970."""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -
         lag_s=(now - min(ready)).total_seconds() if ready else 0.0,
         deliveries={str(state): count for state, count in counts},
         workers=[WorkerView(one.name, one.role, one.seen_at, now - one.seen_at < _ALIVE_FOR) for one in beats],
-        endpoints=endpoints(facts, now.timestamp()),
+        endpoints=_with_errors(session, endpoints(facts, now.timestamp())),
         breakers=_breakers(session, facts, viewer, settings, now),
         failed_deliveries=_failed_deliveries(session, viewer),
         failed_tasks=_tasks(session, facts, [TASK_STATES.index(TaskState.FAILED)], newest=True),
@@ -108,8 +113,21 @@ def endpoints(facts: Facts, now: float) -> list[EndpointView]:
     found = []
     for code in present(facts.attempts.model[recent]):
         mine = recent & (facts.attempts.model == code)
-        found.append(EndpointView(facts.models.names[int(code)], int(mine.sum()), int((mine & unusable).sum())))
+        failed = np.flatnonzero(mine & unusable)
+        last = (
+            (int(facts.attempts.id[failed[-1]]), float(facts.attempts.started[failed[-1]])) if len(failed) else (0, 0.0)
+        )
+        found.append(EndpointView(facts.models.names[int(code)], int(mine.sum()), len(failed), *last))
     return found
+
+
+def _with_errors(session: Session, found: Sequence[EndpointView]) -> list[EndpointView]:
+    """Add what the last attempts that could not use their model said."""
+    query = select(Attempt.id, func.substr(Attempt.error, 1, 400)).where(
+        col(Attempt.id).in_([one.failed for one in found if one.failed])
+    )
+    errors = dict(session.exec(query).all())
+    return [replace(one, error=errors.get(one.failed, "")) for one in found]
 
 
 def retry_delivery(database: Database, delivery_id: int, *, by: str) -> bool:

@@ -1,9 +1,9 @@
 """One dashboard with all around it: a database, a queue that only remembers, and GitHub's sign-in doubled."""
 
-import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,10 +76,11 @@ class Site:
 
 @contextmanager
 def dashboard_site(folder: Path, template: Path, me: Person, **changes: Any) -> Iterator[Site]:
-    """Make a site whose database is a copy of the file `template`, for members of the organisation `octo`."""
+    """Make a site whose database is a copy of `template`'s, for members of the organisation `octo`."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "acrouter.sqlite3"
-    shutil.copyfile(template, file)
+    with closing(sqlite3.connect(template)) as whole, closing(sqlite3.connect(file)) as copy:
+        whole.backup(copy)  # what lies in its log, too
     database = Database(f"sqlite:///{file}")
     with github_people(me) as people:
         values: dict[str, Any] = {
@@ -96,7 +97,7 @@ def dashboard_site(folder: Path, template: Path, me: Person, **changes: Any) -> 
     database.dispose()
 
 
-def sign_in(browser: TestClient, people: People) -> httpx.Response:
+def sign_in(browser: TestClient, people: People) -> Any:
     """Go to GitHub and come back; returns the last answer."""
     there = browser.get("/sign-in/github").headers["location"]
     assert there.startswith(people.url)

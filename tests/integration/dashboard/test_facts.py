@@ -14,7 +14,7 @@ from bot.dashboard.periods import of_days
 from bot.dashboard.roles import Role, Viewer
 from bot.dashboard.task_list import list_tasks, parse_filter
 from store.database import Database
-from store.states import LedgerKind, OutcomeKind, TaskState
+from store.states import AttemptState, LedgerKind, OutcomeKind, TaskState
 from store.tables import Attempt, Ledger, Outcome, Task
 from store.types import utc_now
 from tests.support.rows import settings
@@ -111,3 +111,26 @@ def test_caps_count_what_is_settled_and_what_is_reserved(database: Database) -> 
         settled = budgets.spent_micros(session)
     assert (day.name, day.limit_usd, day.used_usd, day.reserved_usd) == ("day", 4.0, 1.2, 1.0)
     assert month.used_usd == budgets.to_usd(settled)
+
+
+def test_health_names_the_targets_that_rest_and_why_a_model_could_not_be_used(database: Database) -> None:
+    from tests.support.rows import add_attempt, add_repository, add_task
+
+    configured = settings(max_tasks_per_target=3)
+    add_repository(database, 43, "octo/secret")
+    tasks = [add_task(database, state=TaskState.NO_FIX) for _ in range(3)]
+    add_task(database, target="42/issues/2", target_number=2, state=TaskState.NO_FIX)
+    for _ in range(4):
+        add_task(database, repository_id=43, target="43/issues/1", state=TaskState.NO_FIX)
+    add_attempt(database, tasks[0], state=AttemptState.FAILED, error="small cannot be used: an older reason")
+    add_attempt(database, tasks[1], state=AttemptState.FAILED, error="small cannot be used: no such key")
+    add_attempt(database, tasks[1], number=2, model="large", state=AttemptState.VERIFIED)
+    facts = read_facts(database)
+    with database.reading() as session:
+        everything = health(session, facts, EVERYONE, configured)
+        some = health(session, facts, Viewer("ada", Role.VIEWER, (42,)), configured)
+    assert everything.breakers == [("43/issues/1", 4), ("42/issues/1", 3)]
+    assert some.breakers == [("42/issues/1", 3)]
+    small, large = sorted(everything.endpoints, key=lambda one: one.model, reverse=True)
+    assert (small.attempts, small.unusable, small.error) == (2, 2, "small cannot be used: no such key")
+    assert (large.attempts, large.unusable, large.error) == (1, 0, "")
