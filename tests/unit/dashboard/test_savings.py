@@ -1,7 +1,11 @@
 """What acrouter saved: small cases by hand, and simulations whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.dashboard import savings
 from bot.dashboard.savings import Logged, compare
@@ -84,6 +88,31 @@ def test_weights_take_out_what_the_router_preferred() -> None:
     assert by_name["large"].usd.value == pytest.approx(1.0, abs=0.02)
     # Truth: always large costs 1.0 a task; the router, half and half, 0.55.
     assert found.saved_usd.value / found.tasks == pytest.approx(0.45, abs=0.02)
+    # Truth: always large solves 0.75 for $1.00, a reward of 0.65. The router solves 0.8 x 0.6 + 0.2 x 0.1 = 0.5 of the
+    # hard half and 0.2 x 0.9 + 0.8 x 0.7 = 0.74 of the easy one, together 0.62 for $0.55, a reward of 0.565.
+    assert found.best.name == "large"
+    assert found.success_gain.value == pytest.approx(0.62 - 0.75, abs=0.02)
+    assert found.regret == pytest.approx(0.65 - 0.565, abs=0.02)
+
+
+@given(seed=st.integers(0, 2**32 - 1), price=st.floats(0.01, 100.0))
+@settings(max_examples=25, deadline=None)
+def test_the_estimates_know_no_currency_and_count_evidence_once(seed: int, price: float) -> None:
+    logged, _ = _simulate(np.random.default_rng(seed), 200)
+    once = compare(logged, MODELS)
+    dearer = replace(logged, first_usd=logged.first_usd * price, usd=logged.usd * price)
+    other = compare(dearer, MODELS, usd_weight=0.1 / price)
+    twice = compare(Logged(**{name: np.tile(column, 2) for name, column in vars(logged).items()}), MODELS)
+    assert once is not None
+    assert other is not None
+    assert twice is not None
+    assert other.best.name == once.best.name
+    assert other.regret == pytest.approx(once.regret, abs=1e-9)
+    assert other.saved_usd.value == pytest.approx(once.saved_usd.value * price, rel=1e-6, abs=1e-9)
+    assert twice.regret == pytest.approx(once.regret, abs=1e-9)
+    assert twice.saved_usd.value == pytest.approx(2 * once.saved_usd.value, rel=1e-6, abs=1e-9)
+    for policy, again in zip(once.policies, twice.policies, strict=True):
+        assert again.usd.width == pytest.approx(policy.usd.width / 2**0.5, rel=1e-6, abs=1e-12)
 
 
 def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
