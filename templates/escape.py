@@ -68,9 +68,8 @@ def cut_middle(text: str, limit: int) -> str:
 def usd(amount: object) -> str:
     """Return an amount of US dollars with as many digits as it needs to be seen."""
     value = float(str(amount))
-    if value == 0 or abs(value) >= 1:
-        return f"${value:.2f}"
-    return f"${value:.4f}"
+    sign, size = "-" if value < 0 else "", abs(value)
+    return f"{sign}${size:.2f}" if size == 0 or size >= 1 else f"{sign}${size:.4f}"
 
 
 def _longest_run(text: str) -> int:

@@ -75,7 +75,9 @@ class FactsStore:
         self._words = (*self._words[:3], Titles())
         with self._database.reading() as session:
             reader = _Reader(session, self._database.is_sqlite, self._words)
-            tasks, self._newest = reader.tasks()
+            tasks, newest = reader.tasks()
+            # A process whose clock is ahead must not hide what the others change until then.
+            self._newest = min(newest, time.time())
             attempts = reader.attempts()
             spend = reader.spend(0)
             self._newest_day = int(spend.day.max()) if len(spend.day) else 0
@@ -88,7 +90,7 @@ class FactsStore:
             tasks, attempts = old.tasks, old.attempts
             if changed:
                 fresh, newest = reader.tasks(changed)
-                self._newest = max(self._newest, newest)
+                self._newest = max(self._newest, min(newest, time.time()))
                 ids = np.array(changed, dtype=np.int64)
                 tasks = _replaced(tasks, np.isin(tasks.id, ids), fresh, "id")
                 attempts = _replaced(attempts, np.isin(attempts.task, ids), reader.attempts(changed), "id")

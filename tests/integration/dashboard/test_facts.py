@@ -1,6 +1,7 @@
 """The facts in memory say what the database says, on both databases, at first and after every change."""
 
 from collections import Counter
+from datetime import timedelta
 
 import numpy as np
 from sqlmodel import select
@@ -77,6 +78,16 @@ def test_every_change_is_seen(database: Database) -> None:
         state = health(session, later, EVERYONE, settings())
         assert [one.title for one in state.tasks] == ["Brand new"]
         assert state.states["queued"] == 1
+
+
+def test_a_clock_that_is_ahead_hides_no_change(sqlite_database: Database) -> None:
+    from tests.support.rows import add_task
+
+    add_task(sqlite_database, updated_at=utc_now() + timedelta(hours=1))
+    store = FactsStore(sqlite_database, max_age_s=0.0)
+    assert len(store.current().tasks) == 1
+    add_task(sqlite_database)
+    assert len(store.current().tasks) == 2
 
 
 def test_pages_of_tasks_are_whole_and_do_not_overlap(database: Database) -> None:
