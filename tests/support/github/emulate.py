@@ -36,7 +36,7 @@ class _Host:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the process)
         self._process = subprocess.Popen(
             [*npm.node_command(), str(_SCRIPT), str(npm.emulate_api())],
             stdin=subprocess.PIPE,
