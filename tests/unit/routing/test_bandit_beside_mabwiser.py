@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from mabwiser.mab import MAB, LearningPolicy
+from mabwiser.mab import MAB, LearningPolicy  # type: ignore[import-untyped]
 
 from bench.routing import peers
 from bench.routing.player import routing_tasks
@@ -30,7 +30,7 @@ def x(stream: Stream) -> Floats:
 @pytest.fixture(scope="module")
 def chosen(stream: Stream) -> list[int]:
     """Who was tried on each of the first tasks: anybody."""
-    return np.random.default_rng(0).integers(len(stream.models), size=LEARNT).tolist()
+    return [int(model) for model in np.random.default_rng(0).integers(len(stream.models), size=LEARNT)]
 
 
 def taught(policy: LearningPolicy, stream: Stream, x: Floats, chosen: list[int]) -> MAB:
@@ -58,7 +58,7 @@ def test_the_peer_linucb_is_that_of_the_library(stream: Stream, x: Floats, chose
 def test_the_bandit_earns_more_than_the_librarys_from_the_same_attempts(
     stream: Stream, x: Floats, chosen: list[int]
 ) -> None:
-    """Both choose greedily after the same attempts. The bandit knows more: prices, what models share, what 0 and 1 are."""
+    """Both choose greedily. The bandit knows more: prices, what models share, what 0 and 1 are."""
     theirs = taught(LearningPolicy.LinUCB(alpha=0.0, l2_lambda=1.0), stream, x, chosen)
     ours = Bandit()
     tasks = routing_tasks(stream, peers.vectors(stream))
