@@ -1,10 +1,10 @@
 """The bandit and the bench's peers beside MABWiser, a well-kept library of bandits, on the same data."""
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
-from mabwiser.mab import MAB, LearningPolicy  # type: ignore[import-untyped]
 
 from bench.routing import peers
 from bench.routing.player import routing_tasks
@@ -33,8 +33,11 @@ def chosen(stream: Stream) -> list[int]:
     return [int(model) for model in np.random.default_rng(0).integers(len(stream.models), size=LEARNT)]
 
 
-def taught(policy: LearningPolicy, stream: Stream, x: Floats, chosen: list[int]) -> MAB:
-    bandit = MAB(list(range(len(stream.models))), policy)
+def taught(stream: Stream, x: Floats, chosen: list[int], *, alpha: float) -> Any:
+    """Return the library's LinUCB after the first tasks."""
+    from mabwiser.mab import MAB, LearningPolicy  # type: ignore[import-untyped]  # seconds: only where it is needed
+
+    bandit = MAB(list(range(len(stream.models))), LearningPolicy.LinUCB(alpha=alpha, l2_lambda=1.0))
     rewards = [reward(stream, task, model) for task, model in enumerate(chosen)]
     bandit.fit(decisions=chosen, rewards=rewards, contexts=x[:LEARNT])
     return bandit
@@ -45,7 +48,7 @@ def reward(stream: Stream, task: int, model: int) -> float:
 
 
 def test_the_peer_linucb_is_that_of_the_library(stream: Stream, x: Floats, chosen: list[int]) -> None:
-    theirs = taught(LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0), stream, x, chosen)
+    theirs = taught(stream, x, chosen, alpha=1.0)
     ours = peers.LinUcb(stream, 0, x)
     for task, model in enumerate(chosen):
         ours.learn(task, model, reward(stream, task, model))
@@ -59,7 +62,7 @@ def test_the_bandit_earns_more_than_the_librarys_from_the_same_attempts(
     stream: Stream, x: Floats, chosen: list[int]
 ) -> None:
     """Both choose greedily. The bandit knows more: prices, what models share, what 0 and 1 are."""
-    theirs = taught(LearningPolicy.LinUCB(alpha=0.0, l2_lambda=1.0), stream, x, chosen)
+    theirs = taught(stream, x, chosen, alpha=0.0)
     ours = Bandit()
     tasks = routing_tasks(stream, peers.vectors(stream))
     for number, model in enumerate(chosen):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from routing.contexts import INTERCEPT, SIZE
 from routing.hierarchy import STEPS, Posterior, Prior, Rows, Spreads
@@ -34,6 +33,8 @@ def fitted(rows: Rows, levels: Floats, steps: int = STEPS) -> Posterior:
 @pytest.mark.parametrize("attempts", [5, 80])
 def test_the_mode_is_that_of_scikit_learn(attempts: int) -> None:
     """One design matrix with a block for the shared and one for each model's weights, each scaled by its spread."""
+    from sklearn.linear_model import LogisticRegression  # only here: each process that shares the tests would wait
+
     rows = drawn(attempts, seed=attempts)
     design = np.zeros((len(rows.x), (1 + MODELS) * SIZE))
     design[:, :SIZE] = rows.x * np.sqrt(SPREADS.shared())
