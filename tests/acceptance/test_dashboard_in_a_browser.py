@@ -74,6 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> Ite
     ada = Person("ada", {"octo": "active"}, {}, [100])
     with dashboard_site(folder, migrated_sqlite, ada, dashboard_operators="octo/on-call") as made:
         fill_by_copies(made.database, TASKS)
+        made.app.state.board.facts.current()  # no page waits for the first look, which may take long on a busy machine
         with made.served() as url:
             yield Served(url, made)
 
