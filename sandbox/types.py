@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from sandbox.evidence import Evidence
+
 WORKSPACE = "/workspace"
 """Where the repository stands inside every sandbox; the agent's home is elsewhere."""
 
@@ -285,6 +287,7 @@ class VerificationResult:
     after: TestReport | None
     fail_to_pass: Sequence[str] = ()
     pass_to_fail: Sequence[str] = ()
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 # --- checkouts ----------------------------------------------------------------------------------------------------

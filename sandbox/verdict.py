@@ -15,11 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sandbox import diff_place
+from sandbox.by_hand import by_hand
 from sandbox.comparison import WHOLE, compare, failing, passing, proving, results_of
+from sandbox.evidence import Evidence
 from sandbox.patch import PatchReport
 from sandbox.signal_weights import BASE, weights_for
 from sandbox.testing.run import file_of
-from sandbox.types import Signal, TestReport, Verdict, VerificationResult
+from sandbox.types import Signal, TestCommand, TestReport, Verdict, VerificationResult
 from templates import render
 
 _VERIFIED_FLOOR, _UNVERIFIED_CAP, _UNTESTED_CAP, _SUSPICIOUS_CAP, _BREAKING_CAP = 0.7, 0.6, 0.4, 0.3, 0.2
@@ -47,6 +49,9 @@ class Facts:
     dimension: str = ""
     """The kind of task, which says what counts; empty: not known."""
     task_text: str = ""
+    command: TestCommand | None = None
+    setup: Sequence[str] = ()
+    """Commands that installed what the tests need."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class _Reading:
     """What the facts mean."""
 
     fixed: Sequence[str]
+    """By tests that were there and by the patch's own."""
+    reproductions: Sequence[str]
+    idle: Sequence[str]
     broken: Sequence[str]
     weakened: Sequence[str]
     """Why the tests are weaker, as sentences."""
@@ -102,6 +110,30 @@ def judge(facts: Facts) -> VerificationResult:
         after=facts.after,
         fail_to_pass=reading.fixed,
         pass_to_fail=reading.broken,
+        evidence=_evidence(facts, reading),
+    )
+
+
+def _evidence(facts: Facts, reading: _Reading) -> Evidence:
+    tests = facts.patch.test_files
+    commands = None
+    if facts.command is not None and facts.after is not None:
+        commands = by_hand(
+            facts.command,
+            facts.setup,
+            proofs=reading.fixed,
+            broken=reading.broken,
+            own=[change.path for change in tests if change.kind != "deleted"] if reading.reproductions else (),
+        )
+    return Evidence(
+        fixed=[test for test in reading.fixed if test not in reading.reproductions],
+        reproductions=reading.reproductions,
+        idle=reading.idle,
+        own_failing=reading.own_failing,
+        flaky=sorted(facts.flaky),
+        test_files=[(change.kind, change.path) for change in tests],
+        remarks=[*reading.weakened, *(remark for remark in facts.patch.warnings if remark not in reading.weakened)],
+        by_hand=commands,
     )
 
 
@@ -112,7 +144,7 @@ def _read(facts: Facts) -> _Reading:
     ]
     weakened = list(facts.patch.weakens_tests)
     if facts.before is None or facts.after is None:
-        return _Reading((), (), weakened, (), None, None, held, unheld)
+        return _Reading((), (), (), (), weakened, (), None, None, held, unheld)
     edited = [change.path for change in facts.patch.test_files]
     changes = compare(facts.before, facts.after, edited, facts.flaky)
     # Where the patch edits tests, a test is fixed only if it passes on the new source with all tests as they were.
@@ -130,8 +162,13 @@ def _read(facts: Facts) -> _Reading:
     reproduction = None
     if facts.unfixed is not None:
         reproduction = 1.0 if proofs and not own_failing else 0.0
+    # The patch's own tests: new ones, and those that it wrote anew.
+    own = proofs - fixed
+    new = passing(facts.after) - set(results_of(facts.before)) - facts.flaky
     return _Reading(
         fixed=sorted(fixed | proofs),
+        reproductions=sorted(own),
+        idle=sorted(new & passing(facts.unfixed)),
         broken=changes.pass_to_fail,
         weakened=_weakened(facts, weakened, changes.vanished),
         own_failing=own_failing,

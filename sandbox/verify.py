@@ -68,6 +68,8 @@ class VerifyRequest:
     """As in SandboxSpec."""
     test_command: TestCommand | None
     """None: the repository has no tests."""
+    setup: Sequence[str] = ()
+    """The commands that made the image, for people who check the verdict by hand."""
     task_text: str = ""
     """The issue's text, whose examples are run as evidence."""
     dimension: str = ""
@@ -177,6 +179,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         timeout_s=request.test_timeout_s,
         dimension=request.dimension,
         task_text=request.task_text,
+        command=request.test_command,
+        setup=request.setup,
     )
     command = request.test_command
     if command is None:

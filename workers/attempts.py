@@ -23,7 +23,7 @@ from sandbox.verify import VerifyRequest, verify
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
 from store.states import AttemptState, TaskState
-from store.tables import Attempt, Decision, Verification
+from store.tables import Attempt, Decision
 from store.tracing import span
 from store.types import utc_now
 from workers.context import Work
@@ -32,6 +32,7 @@ from workers.history import record
 from workers.reports import try_report
 from workers.run import AttemptMeter, Run
 from workers.trajectories import GrowingTrajectory
+from workers.verdicts import verification_row
 
 _log = structlog.get_logger(__name__)
 
@@ -101,6 +102,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         patch=attempt.patch,
         image=work.sandbox.image,
         test_command=work.test_command,
+        setup=work.setup,
         task_text=work.source.text,
         dimension=work.routing_task.dimension.value,
         rules=work.rules,
@@ -248,45 +250,7 @@ def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:
         attempt.score = result.score
         session.merge(attempt)
         assert attempt.id is not None
-        session.add(
-            Verification(
-                attempt_id=attempt.id,
-                score=result.score,
-                verdict=result.verdict,
-                summary=_clean(result.summary),
-                signals=[
-                    {"name": s.name, "value": s.value, "weight": s.weight, "evidence": _clean(s.evidence)}
-                    for s in result.signals
-                ],
-                tests=_tests(result),
-            )
-        )
-
-
-def _tests(result: VerificationResult) -> dict[str, Any]:
-    def counts(report: TestReport | None) -> dict[str, Any] | None:
-        if report is None:
-            return None
-        return {
-            "passed": report.passed,
-            "failed": report.failed,
-            "exit_code": report.exit_code,
-            "timed_out": report.timed_out,
-            "duration_s": round(report.duration_s, 3),
-            "output_tail": report.output_tail,
-        }
-
-    report = result.after or result.before
-    tests: dict[str, Any] = _clean(
-        {
-            "command": report.command if report else "",
-            "before": counts(result.before),
-            "after": counts(result.after),
-            "fail_to_pass": list(result.fail_to_pass),
-            "pass_to_fail": list(result.pass_to_fail),
-        }
-    )
-    return tests
+        session.add(verification_row(attempt.id, result))
 
 
 def _clean(value: Any) -> Any:

@@ -64,6 +64,12 @@ def test_a_fix_with_a_test_that_reproduces_is_verified(bench: Bench) -> None:
     assert result.verdict == "verified"
     assert result.fail_to_pass == ["tests/test_stats.py::test_mean"]
     assert signal(result, "reproduction") == 1.0
+    evidence = result.evidence
+    assert (evidence.fixed, evidence.reproductions, evidence.idle) == ([], ["tests/test_stats.py::test_mean"], [])
+    assert evidence.test_files == [("modified", "tests/test_stats.py")]
+    assert evidence.by_hand is not None
+    assert evidence.by_hand.proof == "python3 -m pytest tests/test_stats.py::test_mean"
+    assert evidence.by_hand.own_tests == ["tests/test_stats.py"]
     assert signal(result, "tests_not_weakened") == 1.0
 
 
@@ -73,6 +79,7 @@ def test_a_test_that_passes_anyway_proves_nothing(bench: Bench) -> None:
     result = bench.verify(project, project.patch({"stats.py": FIXED, "tests/test_stats.py": idle}))
     assert result.verdict == "unverified"
     assert signal(result, "reproduction") == 0.0
+    assert result.evidence.idle == ["tests/test_stats.py::test_idle"]
     assert result.score <= 0.6
 
 
