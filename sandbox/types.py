@@ -251,6 +251,8 @@ class TestReport:
     output_tail: str
     note: str = ""
     """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
+    rewritten: Sequence[str] = ()
+    """Test modules that were not any more what they had been when the run ended."""
 
     @property
     def passed(self) -> int:

@@ -147,6 +147,30 @@ def test_a_conftest_that_calls_everything_passed_is_never_verified(bench: Bench,
     assert not result.fail_to_pass
 
 
+def test_a_test_that_writes_over_other_tests_is_named_and_proves_nothing(bench: Bench) -> None:
+    project = bench.project(tests=FAILING)
+    # Collected first: the failing test is replaced before it is read.
+    attack = (
+        "from pathlib import Path\n\nother = Path(__file__).with_name('test_stats.py')\n"
+        "other.write_text(other.read_text().replace('== 2', '== 3'))\n"
+    )
+    result = bench.verify(project, project.patch({"tests/test_0.py": attack, "stats.py": SOURCE + "# x\n"}))
+    assert result.verdict == "unverified"
+    assert "wrote over test files (tests/test_stats.py)" in result.summary
+    assert result.score <= 0.3
+    # The next run begins from the tree as it was.
+    assert bench.verify(project, project.patch({"stats.py": FIXED})).verdict == "verified"
+
+
+def test_a_makefile_that_runs_nothing_proves_nothing(bench: Bench) -> None:
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "Makefile": "test:\n\tpython3 -m pytest -q\n"})
+    patch = project.patch({"Makefile": "test:\n\ttrue\n", "stats.py": SOURCE + "# x\n"})
+    result = bench.verify(project, patch, test_command=TestCommand("make test", "exit_code", "Makefile"))
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+    assert result.evidence.test_files == [("modified", "Makefile")]
+
+
 def test_a_source_that_ends_the_test_run_early_is_not_believed(bench: Bench) -> None:
     project = bench.project(tests=FAILING)
     result = bench.verify(project, project.patch({"stats.py": "import os\nos._exit(0)\n"}))
