@@ -27,12 +27,22 @@ class Facts:
     unparsable: Sequence[str] | None = ()
     """Changed files with a syntax error; None where there was nobody to ask."""
     timeout_s: float = 0.0
+    test_files: int = 0
+    """How many there are, where the suite was run in parts."""
     dimension: str = ""
     """The kind of task, which says what counts; empty: not known."""
     task_text: str = ""
     command: TestCommand | None = None
     setup: Sequence[str] = ()
     """Commands that installed what the tests need."""
+    baseline: TestReport | None = None
+    """The whole suite without the patch, where `before` is a run in parts: the same otherwise."""
+
+    @property
+    def left_out(self) -> int:
+        """Test files that were not run, for want of time."""
+        ran = None if self.after is None else self.after.files
+        return 0 if ran is None else max(self.test_files - len(ran), 0)
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ def signals_of(facts: Facts, reading: Reading) -> list[Signal]:
     ran = facts.after is not None and facts.before is not None and bool(results_of(facts.after))
     changed = facts.patch.added_lines + facts.patch.removed_lines
     size = 1.0 - min(max(changed - _SMALL_DIFF, 0) / (_HUGE_DIFF - _SMALL_DIFF), 1.0)
-    command = facts.after.command if facts.after else ""
+    share_left_out = facts.left_out / facts.test_files if facts.test_files else 0.0
     examples = None
     if reading.held_examples or reading.unfixed_examples:
         examples = 1.0 if reading.held_examples else 0.0
     values: dict[str, tuple[float | None, str]] = {
         "applies": (1.0, f"git apply takes the patch; it changes {len(facts.patch.files)} file(s)."),
         "no_regressions": (
-            (0.0 if reading.broken else 1.0) if ran else None,
-            f"{len(reading.broken)} test(s) that passed fail now, by `{command}`." if ran else "No tests were run.",
+            (0.0 if reading.broken else 1.0 - share_left_out) if ran else None,
+            _regressions(facts, reading) if ran else "No tests were run.",
         ),
         "target_fixed": (
             reading.target,
@@ -57,6 +57,12 @@ def signals_of(facts: Facts, reading: Reading) -> list[Signal]:
     return [
         Signal(name, values[name][0], weight, values[name][1]) for name, weight in weights_for(facts.dimension).items()
     ]
+
+
+def _regressions(facts: Facts, reading: Reading) -> str:
+    command = facts.after.command if facts.after else ""
+    part = f" {facts.left_out} of {facts.test_files} test files were not run." if facts.left_out else ""
+    return f"{len(reading.broken)} test(s) that passed fail now, by `{command}`.{part}"
 
 
 def _unusual(patch: PatchReport) -> dict[str, tuple[float | None, str]]:

@@ -253,6 +253,8 @@ class TestReport:
     """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
     rewritten: Sequence[str] = ()
     """Test modules that were not any more what they had been when the run ended."""
+    files: frozenset[str] | None = None
+    """Of a run in parts: the test files of the parts that came to their end. None: all were run at once."""
 
     @property
     def passed(self) -> int:
@@ -290,6 +292,8 @@ class VerificationResult:
     fail_to_pass: Sequence[str] = ()
     pass_to_fail: Sequence[str] = ()
     evidence: Evidence = field(default_factory=Evidence)
+    baseline: TestReport | None = None
+    """The whole suite without the patch, for other attempts; `before` is what was compared."""
 
 
 # --- checkouts ----------------------------------------------------------------------------------------------------

@@ -58,12 +58,15 @@ def judge(facts: Facts) -> VerificationResult:
             flaky=len(facts.flaky),
             ran=len(passing(facts.after)),
             timeout_s=round(facts.timeout_s),
+            left_out=facts.left_out,
+            files=facts.test_files,
         ),
         before=facts.before,
         after=facts.after,
         fail_to_pass=reading.fixed,
         pass_to_fail=reading.broken,
         evidence=_evidence(facts, reading),
+        baseline=facts.baseline,
     )
 
 
@@ -132,6 +135,8 @@ def _detail(facts: Facts, reading: Reading, reason: str) -> str:
 
 
 def _summary(reason: str, **values: object) -> str:
-    defaults: dict[str, object] = dict.fromkeys(("broken", "fixed", "failing", "flaky", "ran", "timeout_s"), 0)
+    defaults: dict[str, object] = dict.fromkeys(
+        ("broken", "fixed", "failing", "flaky", "ran", "timeout_s", "left_out", "files"), 0
+    )
     text = render("verification/summary.md.j2", **(defaults | {"detail": ""} | values | {"reason": reason}))
     return " ".join(text.split())

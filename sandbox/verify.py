@@ -16,9 +16,11 @@ from sandbox.parsing import unparsable
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
 from sandbox.reading import Facts
+from sandbox.testing import batches
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
 from sandbox.testing.integrity import digests, rewritten
+from sandbox.testing.near import nearest
 from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
 from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
@@ -110,6 +112,8 @@ class _Runs:
         self._numbers = count()
         self._archives: dict[str, Path] = {}
         self._digests: dict[str, Mapping[str, str]] = {}
+        self.parts: Sequence[Sequence[str]] = ()
+        """Test files, for a suite that is too large to run whole; empty: all at once."""
 
     def archive(self, tree: str) -> Path:
         if tree not in self._archives:
@@ -140,10 +144,18 @@ class _Runs:
             if first:
                 first(sandbox)
             try:
-                report = run_tests(sandbox, command, timeout_s=self._request.test_timeout_s, only=only)
+                report = self._run(sandbox, tree, command, only)
                 return replace(report, rewritten=rewritten(sandbox, self._expected(tree)))
             except SandboxError as error:  # the tests took their sandbox down
                 return TestReport(command.command, {}, 137, False, 0.0, str(error), f"The sandbox ended: {error}.")
+
+    def _run(self, sandbox: Sandbox, tree: str, command: TestCommand, only: Sequence[str]) -> TestReport:
+        timeout_s = self._request.test_timeout_s
+        if only or not self.parts:
+            return run_tests(sandbox, command, timeout_s=timeout_s, only=only)
+        there = self._expected(tree)
+        parts = [found for part in self.parts if (found := [path for path in part if path in there])]
+        return batches.run_parts(sandbox, command, parts, timeout_s=timeout_s)
 
     def _expected(self, tree: str) -> Mapping[str, str]:
         if tree not in self._digests:
@@ -183,15 +195,31 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
     if command is None:
         with runs.sandbox(tree) as sandbox:
             return replace(facts, unparsable=unparsable(sandbox, report.files, None))
-    before = request.before or runs.tests(request.base_sha, command)
+    before = baseline = request.before or runs.tests(request.base_sha, command)
+    if before.timed_out and command.runner == "pytest" and is_plain_pytest(command.command):
+        near, others = nearest(runs.archive(tree), [change.path for change in report.files])
+        runs.parts = batches.split(near, others)
+        before = runs.tests(request.base_sha, command)
     unread: list[Sequence[str] | None] = [None]
 
     def parse(sandbox: Sandbox) -> None:
         unread[0] = unparsable(sandbox, report.files, command.runner)
 
     after = runs.tests(tree, command, first=parse)
+    if runs.parts:
+        before, after = batches.comparable(
+            before, after, [change.path for change in report.test_files if change.kind == "added"]
+        )
     unfixed = _unfixed(report, command, runs)
-    facts = replace(facts, before=before, after=after, unfixed=unfixed, unparsable=unread[0])
+    facts = replace(
+        facts,
+        baseline=baseline,
+        before=before,
+        after=after,
+        unfixed=unfixed,
+        unparsable=unread[0],
+        test_files=sum(map(len, runs.parts)),
+    )
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
 

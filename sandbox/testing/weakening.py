@@ -9,6 +9,7 @@ deletion; the reviewer sees both.
 import re
 
 from sandbox.patch_text import FileChange
+from sandbox.testing.paths import is_test_module
 
 _ASSERTION = re.compile(
     r"^\s*(?:assert\b|self\.assert\w*\(|self\.fail\w*\(|with self\.assert\w+\(|pytest\.fail\()"
@@ -48,6 +49,8 @@ def weakenings(change: FileChange) -> list[str]:
     """Return how a change of a test file weakens the tests, as sentences."""
     if change.kind == "deleted":
         return [f"The test file {change.path!r} is deleted."]
+    if change.kind == "added" and is_test_module(change.path):  # it takes nothing away, whatever it skips
+        return []
     if change.kind == "modified" and _SNAPSHOT.fullmatch(change.path) and (change.removed or change.binary):
         return [f"The recorded expectations in {change.path!r} are written anew."]
     found = []

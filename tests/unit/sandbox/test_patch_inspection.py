@@ -242,6 +242,12 @@ def test_weakened_tests_of_other_languages_are_seen(path: str, removed: list[str
     assert inspect_patch(change(path, removed=["x"], added=["y"])).weakens_tests == [] or "snap" in path
 
 
+def test_a_new_test_module_weakens_nothing_and_a_new_conftest_may() -> None:
+    skip = ["pytest.importorskip('numpy')", "collect_ignore = ['test_a.py']"]
+    assert inspect_patch(new("tests/test_new.py", skip)).weakens_tests == []
+    assert inspect_patch(new("tests/conftest.py", skip)).weakens_tests
+
+
 def test_a_lock_file_is_remarked_because_the_tests_ran_with_the_old_one() -> None:
     report = inspect_patch(change("web/package-lock.json"))
     assert report.rejected == []
