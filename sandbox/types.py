@@ -112,6 +112,14 @@ class Backend(Protocol):
         """
         ...
 
+    def identify(self, image: str) -> str:
+        """Return what tells an image from another one that had its name before.
+
+        Raises:
+            SandboxError: there is no such image.
+        """
+        ...
+
     def open(self, spec: SandboxSpec) -> Sandbox: ...
 
     def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:

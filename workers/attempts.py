@@ -26,6 +26,7 @@ from store.states import AttemptState, TaskState
 from store.tables import Attempt, Decision
 from store.tracing import span
 from store.types import utc_now
+from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
 from workers.history import record
@@ -85,7 +86,7 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
 
 def _baseline(made: Sequence[Attempted]) -> TestReport | None:
     """The tests' state before any patch, once an attempt has measured it."""
-    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
+    return next((a.result.baseline for a in made if a.result is not None and a.result.baseline is not None), None)
 
 
 def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | None) -> Attempted:
@@ -97,6 +98,9 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         model=attempt.model,
     )
     settings = run.runtime.settings
+    kept = run.runtime.baselines
+    key = key_of(work, run.runtime.backend, settings.test_timeout_s)
+    before = before or kept.get(key)
     request = VerifyRequest(
         base_sha=work.source.base_sha,
         patch=attempt.patch,
@@ -113,6 +117,8 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     )
     with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
         result = verify(request, work.sandboxes, work.source.mirror)
+    if before is None and result.baseline is not None:
+        kept.keep(key, result.baseline)
     _judge(run, attempt, result)
     return Attempted(attempt, result)
 
