@@ -103,6 +103,8 @@ class Feeder:
     It also notices that the host is gone: nothing but these bytes may come while a command runs.
     """
 
+    ended = False
+
     def __init__(self, expected: int, pipe: int) -> None:
         self.expected = expected
         self.pipe = pipe  # -1: there is none, or nobody reads it
@@ -142,6 +144,57 @@ class Feeder:
             self.pipe = -1
 
 
+class Relay:
+    """Carries bytes between a running command and the host: one piece out, then one piece back (it may be empty).
+
+    So there is never more than one piece on its way, and neither side can fill the other's memory.
+    """
+
+    expected = 0
+
+    def __init__(self) -> None:
+        self.from_command, self.command_writes = os.pipe()
+        self.command_reads, self.to_command = os.pipe()
+        os.set_blocking(self.to_command, False)
+        self.pending = b""
+        self.ended = False  # the host wants the command to end
+
+    def started(self) -> None:
+        os.close(self.command_writes)
+        os.close(self.command_reads)
+
+    def watch(self, poller: select.poll) -> None:
+        poller.register(0, select.POLLIN)
+        poller.register(self.from_command, select.POLLIN)
+
+    def move(self, poller: select.poll, descriptor: int) -> None:
+        if descriptor == self.from_command:
+            data = os.read(self.from_command, _CHUNK)
+            poller.unregister(self.from_command)  # until the host has answered; for good where it is closed
+            if data:
+                answer({"relay": True}, data)
+        elif descriptor == 0:
+            (length,) = struct.unpack(">I", read_exactly(4))
+            header = json.loads(read_exactly(length))
+            self.pending = read_exactly(header["body"])
+            self.ended = self.ended or bool(header.get("end"))
+            poller.register(self.to_command, select.POLLOUT)
+        else:
+            try:
+                self.pending = self.pending[os.write(self.to_command, self.pending) :]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self.pending = b""
+            if not self.pending:
+                poller.unregister(self.to_command)
+                poller.register(self.from_command, select.POLLIN)
+
+    def close(self) -> None:
+        os.close(self.from_command)
+        os.close(self.to_command)
+
+
 class Guest:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.uid = settings["uid"]  # None: everything runs as the one user there is
@@ -176,7 +229,9 @@ class Guest:
             os.setuid(self.uid)
         os.umask(0o022)
 
-    def start(self, request: dict[str, Any], stdin: int, output: int) -> subprocess.Popen[bytes]:
+    def start(
+        self, request: dict[str, Any], stdin: int, output: int, relay: Relay | None = None
+    ) -> subprocess.Popen[bytes]:
         command = request["command"].encode("utf-8", "surrogateescape")
         argv: list[Any] = ["bash", "-c", command]
         keep: tuple[int, ...] = ()
@@ -186,6 +241,11 @@ class Guest:
                 file.write(command)
             os.lseek(script, 0, os.SEEK_SET)
             argv, keep = ["bash", f"/proc/self/fd/{script}"], (script,)
+        environment = {**self.environment, **request.get("environment", {})}
+        ends: tuple[int, ...] = ()
+        if relay:
+            ends = (relay.command_writes, relay.command_reads)
+            environment["ACROUTER_RELAY"] = f"{relay.command_writes} {relay.command_reads}"
         trusted = bool(request["trusted"])
         try:
             return subprocess.Popen(
@@ -194,10 +254,10 @@ class Guest:
                 stdout=output,
                 stderr=output,
                 cwd=self.workspace,
-                env={**self.environment, **request.get("environment", {})},
+                env=environment,
                 preexec_fn=lambda: self.become(trusted),  # noqa: PLW1509  (this process has one thread)
                 start_new_session=True,
-                pass_fds=keep,
+                pass_fds=(*keep, *ends),
             )
         finally:
             for descriptor in keep:
@@ -210,19 +270,25 @@ class Guest:
         output, output_end = os.pipe()
         os.set_blocking(output, False)
         stdin_end, feed = os.pipe() if to_feed else (os.open(os.devnull, os.O_RDONLY), -1)
+        relay = Relay() if request.get("relay") else None
         try:
-            process = self.start(request, stdin_end, output_end)
+            process = self.start(request, stdin_end, output_end, relay)
         except (OSError, subprocess.SubprocessError) as error:
             kill_everything()
             read_exactly(to_feed)
             for descriptor in (output, output_end, stdin_end, feed):
                 if descriptor >= 0:
                     os.close(descriptor)
+            if relay:
+                relay.started()
+                relay.close()
             answer({"error": f"cannot start a command: {error}"})
             return
         os.close(output_end)
         os.close(stdin_end)
-        capture = self.pump(process, output, Feeder(to_feed, feed), deadline)
+        if relay:
+            relay.started()
+        capture = self.pump(process, output, relay or Feeder(to_feed, feed), deadline)
         kill_everything()
         with contextlib.suppress(BlockingIOError):
             while data := os.read(output, _CHUNK):  # all writers are dead: this ends
@@ -241,7 +307,7 @@ class Guest:
             bytes(capture.head + capture.tail),
         )
 
-    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder, deadline: float) -> Capture:
+    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder | Relay, deadline: float) -> Capture:
         """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`)."""
         capture = Capture(self.output_bytes)
         killed = False
@@ -252,9 +318,9 @@ class Guest:
         # Keep taking what the host still sends, or the next request would start in the middle of it.
         while process.poll() is None or feeder.expected:
             left = deadline - time.monotonic()
-            if left <= 0 and not killed:
+            if (left <= 0 or feeder.ended) and not killed:
                 killed = True
-                capture.timed_out = process.poll() is None
+                capture.timed_out = process.poll() is None and not feeder.ended
                 kill_everything()
             for descriptor, _ in poller.poll(max(left, 0.05) * 1000):
                 if descriptor == output:
@@ -305,6 +371,8 @@ class Guest:
             request = json.loads(read_exactly(length))
             if request["operation"] == "run":
                 self.run(request)
+            elif request["operation"] == "relay":  # to a command that has ended meanwhile
+                read_exactly(request["body"])
             else:
                 self.read_file(request)
 

@@ -9,7 +9,7 @@ from typing import Any
 from sandbox import guest
 from sandbox.archives import check_archive
 from sandbox.errors import SandboxError
-from sandbox.guest_channel import Answer, GuestChannel, GuestGone
+from sandbox.guest_channel import Answer, GuestChannel, GuestGone, Relay
 from sandbox.types import WORKSPACE, CommandResult, Limits
 
 VENV = "/opt/venv"
@@ -84,6 +84,15 @@ class GuestSandbox:
         }
         return self._run(request, timeout_s)
 
+    def converse(self, command: str, *, timeout_s: float, relay: Relay) -> CommandResult:
+        """Run `command` like `execute`, as the agent's user, with a line to the host while it runs.
+
+        The command finds two descriptors in ACROUTER_RELAY, one to write to and one to read from. Each piece that it
+        writes is answered by one from `relay`.
+        """
+        request = {"operation": "run", "command": command, "trusted": False, "timeout_s": timeout_s, "relay": True}
+        return self._run(request, timeout_s, relay=relay)
+
     def put_tree(self, archive: Path) -> None:
         check_archive(archive)
         # The tree's own files win over what a set-up left for it.
@@ -148,11 +157,18 @@ class GuestSandbox:
             raise SandboxError(f"Cannot {what} in the sandbox: {result.output.strip()[-500:]}")
 
     def _run(
-        self, request: Mapping[str, Any], timeout_s: float, body: Iterable[bytes] = (), size: int = 0
+        self,
+        request: Mapping[str, Any],
+        timeout_s: float,
+        body: Iterable[bytes] = (),
+        size: int = 0,
+        relay: Relay | None = None,
     ) -> CommandResult:
         started = time.monotonic()
         try:
-            answer = self._channel.call(request, timeout_s=timeout_s + _GRACE_S, body=body, body_bytes=size)
+            answer = self._channel.call(
+                request, timeout_s=timeout_s + _GRACE_S, body=body, body_bytes=size, relay=relay
+            )
         except GuestGone as error:
             if self._end is None or self._reported_gone:
                 raise

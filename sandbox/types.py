@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from sandbox.evidence import Evidence
 
@@ -72,6 +72,13 @@ class Sandbox(Protocol):
     def close(self) -> None:
         """End it with all its processes and free all that it used. May be called twice."""
         ...
+
+
+@runtime_checkable
+class ConversingSandbox(Sandbox, Protocol):
+    """A sandbox whose commands can have a line to the host while they run: the only way out that there is."""
+
+    def converse(self, command: str, *, timeout_s: float, relay: Callable[[bytes], bytes | None]) -> CommandResult: ...
 
 
 @dataclass(frozen=True)
