@@ -10,7 +10,7 @@ from sqlmodel import select
 from routing import RoutingDecision
 from routing.pool import resolve_key
 from routing.records import decision_columns
-from sandbox.agent import Step, run_agent
+from sandbox.agent import Agent, CommandLineAgent, Step, run_agent
 from sandbox.types import (
     AgentLimits,
     AgentRun,
@@ -161,7 +161,7 @@ def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
     sandbox = work.sandboxes.open(work.sandbox)
     try:
         sandbox.put_tree(work.archive)
-        return run_agent(
+        return agent_for(run, attempt.model)(
             AgentTask(
                 title=work.source.title,
                 text=work.source.text,
@@ -187,6 +187,12 @@ def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
 
 def _unworkable(error: AcrouterError, exit_status: str) -> AgentRun:
     return AgentRun(exit_status, 0, 0, 0, 0.0, "", {}, str(error))
+
+
+def agent_for(run: Run, model: str) -> Agent:
+    """Return what works with a model: mini-swe-agent, unless its entry in the pool names a program."""
+    program = run.runtime.pool.get(model).agent
+    return CommandLineAgent(program.command, program.environment) if program else run_agent
 
 
 def endpoint(run: Run, model: str) -> ModelEndpoint:

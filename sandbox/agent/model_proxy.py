@@ -184,7 +184,8 @@ class ModelProxy:
                 received += piece
                 if len(received) > _ANSWER_LIMIT or self._remaining_s() <= 0:
                     raise httpx.ReadTimeout("too long an answer")
-        return response.status_code, response.headers.get("content-type", "application/json"), bytes(received)
+        answer = bytes(received).replace(key.encode(), b"[secret]") if self._endpoint.api_key else bytes(received)
+        return response.status_code, response.headers.get("content-type", "application/json"), answer
 
     def _worst_usd(self, request_bytes: int) -> float:
         tokens_in = math.ceil(request_bytes / 3 * (1 + _CACHE_WRITE_SURCHARGE))
