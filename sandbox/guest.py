@@ -1,9 +1,9 @@
 """Runs inside every sandbox, started by a backend: the only process there that talks to the host.
 
-It needs Python 3.9 and nothing else, and is handed over as source (`python3 -I -c SOURCE SETTINGS`), so that any image
-with a Python can be a sandbox. Requests come on its stdin, answers go to its stdout, one after another: a length
-(4 bytes, big-endian), that many bytes of JSON, then `body` raw bytes. When stdin ends, the owner is gone: everything is
-killed and the sandbox ends with it.
+It needs Python 3.9 and nothing else, and is handed over as source together with `sandbox.guest_streams`
+(`python3 -I -c SOURCE SETTINGS`), so that any image with a Python can be a sandbox. Requests come on its stdin, answers
+go to its stdout, one after another: a length (4 bytes, big-endian), that many bytes of JSON, then `body` raw bytes.
+When stdin ends, the owner is gone: everything is killed and the sandbox ends with it.
 
 Whatever a command leaves running is killed when the command ends. That is one `kill(-1, SIGKILL)`, which needs no new
 process and which a fork bomb cannot outrun; so this must be the only trusted process of its own pid namespace.
@@ -23,61 +23,13 @@ import subprocess
 import sys
 import time
 
+from sandbox.guest_streams import CHUNK, Capture, Feeder, OwnerGoneError, Relay, answer, read_exactly
+
 TYPE_CHECKING = False  # type checkers take it for typing's own, whose import would make every start slower
 if TYPE_CHECKING:
     from typing import Any
 
-_CHUNK = 1 << 16
 _INITS = {"docker-init", "tini", "catatonit"}
-
-
-class OwnerGoneError(Exception):
-    """The host closed our stdin."""
-
-
-class Capture:
-    """Keeps the first and the last `limit / 2` bytes of a stream of any length."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = max(limit // 2, 1)
-        self.head = bytearray()
-        self.tail = bytearray()
-        self.dropped = 0
-        self.timed_out = False
-
-    def add(self, data: bytes) -> None:
-        room = self.limit - len(self.head)
-        if room > 0:
-            self.head += data[:room]
-            data = data[room:]
-        self.tail += data
-        # Cut only now and then: each cut copies the tail.
-        if len(self.tail) > 2 * self.limit:
-            self.cut()
-
-    def cut(self) -> None:
-        excess = len(self.tail) - self.limit
-        if excess > 0:
-            self.dropped += excess
-            del self.tail[:excess]
-
-
-def read_exactly(count: int) -> bytes:
-    parts = []
-    while count:
-        data = os.read(0, min(count, _CHUNK))
-        if not data:
-            raise OwnerGoneError
-        parts.append(data)
-        count -= len(data)
-    return b"".join(parts)
-
-
-def answer(header: dict[str, Any], body: bytes = b"") -> None:
-    encoded = json.dumps({**header, "body": len(body)}).encode()
-    data = memoryview(struct.pack(">I", len(encoded)) + encoded + body)
-    while data:
-        data = data[os.write(1, data) :]
 
 
 def kill_everything() -> None:
@@ -95,104 +47,6 @@ def reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-class Feeder:
-    """Hands `expected` bytes from the host on to a command's stdin; a command that wants no more of them is no error.
-
-    It also notices that the host is gone: nothing but these bytes may come while a command runs.
-    """
-
-    ended = False
-
-    def __init__(self, expected: int, pipe: int) -> None:
-        self.expected = expected
-        self.pipe = pipe  # -1: there is none, or nobody reads it
-        self.pending = b""
-        if pipe >= 0:
-            os.set_blocking(pipe, False)
-
-    def watch(self, poller: select.poll) -> None:
-        poller.register(0, select.POLLIN)
-
-    def move(self, poller: select.poll, descriptor: int) -> None:
-        if descriptor == 0:
-            data = os.read(0, min(self.expected, _CHUNK) or 1)
-            if not data or not self.expected:
-                raise OwnerGoneError
-            self.expected -= len(data)
-            if self.pipe >= 0:
-                self.pending = data
-                poller.unregister(0)  # until the command has taken it
-                poller.register(self.pipe, select.POLLOUT)
-            return
-        try:
-            self.pending = self.pending[os.write(self.pipe, self.pending) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:
-            self.pending = b""
-        if not self.pending:
-            poller.unregister(self.pipe)
-            poller.register(0, select.POLLIN)
-            if not self.expected:
-                self.close()
-
-    def close(self) -> None:
-        if self.pipe >= 0:
-            os.close(self.pipe)
-            self.pipe = -1
-
-
-class Relay:
-    """Carries bytes between a running command and the host: one piece out, then one piece back (it may be empty).
-
-    So there is never more than one piece on its way, and neither side can fill the other's memory.
-    """
-
-    expected = 0
-
-    def __init__(self) -> None:
-        self.from_command, self.command_writes = os.pipe()
-        self.command_reads, self.to_command = os.pipe()
-        os.set_blocking(self.to_command, False)
-        self.pending = b""
-        self.ended = False  # the host wants the command to end
-
-    def started(self) -> None:
-        os.close(self.command_writes)
-        os.close(self.command_reads)
-
-    def watch(self, poller: select.poll) -> None:
-        poller.register(0, select.POLLIN)
-        poller.register(self.from_command, select.POLLIN)
-
-    def move(self, poller: select.poll, descriptor: int) -> None:
-        if descriptor == self.from_command:
-            data = os.read(self.from_command, _CHUNK)
-            poller.unregister(self.from_command)  # until the host has answered; for good where it is closed
-            if data:
-                answer({"relay": True}, data)
-        elif descriptor == 0:
-            (length,) = struct.unpack(">I", read_exactly(4))
-            header = json.loads(read_exactly(length))
-            self.pending = read_exactly(header["body"])
-            self.ended = self.ended or bool(header.get("end"))
-            poller.register(self.to_command, select.POLLOUT)
-        else:
-            try:
-                self.pending = self.pending[os.write(self.to_command, self.pending) :]
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                self.pending = b""
-            if not self.pending:
-                poller.unregister(self.to_command)
-                poller.register(self.from_command, select.POLLIN)
-
-    def close(self) -> None:
-        os.close(self.from_command)
-        os.close(self.to_command)
 
 
 class Guest:
@@ -291,7 +145,7 @@ class Guest:
         capture = self.pump(process, output, relay or Feeder(to_feed, feed), deadline)
         kill_everything()
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(output, _CHUNK):  # all writers are dead: this ends
+            while data := os.read(output, CHUNK):  # all writers are dead: this ends
                 capture.add(data)
         os.close(output)
         capture.cut()
@@ -324,12 +178,12 @@ class Guest:
                 kill_everything()
             for descriptor, _ in poller.poll(max(left, 0.05) * 1000):
                 if descriptor == output:
-                    data = os.read(output, _CHUNK)
+                    data = os.read(output, CHUNK)
                     capture.add(data)
                     if not data:
                         poller.unregister(output)
                 elif descriptor == self.wakeup:
-                    os.read(self.wakeup, _CHUNK)
+                    os.read(self.wakeup, CHUNK)
                 else:
                     feeder.move(poller, descriptor)
         feeder.close()

@@ -3,10 +3,11 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox import guest
+from sandbox import guest, guest_streams
 from sandbox.archives import check_archive
 from sandbox.errors import SandboxError
 from sandbox.guest_channel import Answer, GuestChannel, GuestGone, Relay
@@ -54,7 +55,19 @@ def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, in
         "output_bytes": limits.output_bytes,
     }
     # -S: nothing of site-packages is needed, and looking there would take a third of the start.
-    return ["-I", "-S", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
+    return ["-I", "-S", "-c", _source(), json.dumps(settings)]
+
+
+@cache
+def _source() -> str:
+    """Return a program that makes a module of the guest's streams, without a file, and runs the guest."""
+    streams, program = (Path(module.__file__ or "").read_text(encoding="utf-8") for module in (guest_streams, guest))
+    return (
+        "import sys\n"
+        "for name in ('sandbox', 'sandbox.guest_streams'): sys.modules[name] = type(sys)(name)\n"
+        f"exec({streams!r}, sys.modules['sandbox.guest_streams'].__dict__)\n"
+        f"exec({program!r}, {{'__name__': '__main__'}})\n"
+    )
 
 
 class GuestSandbox:
