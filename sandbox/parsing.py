@@ -3,7 +3,7 @@
 No parser of ours sees a stranger's file on the host. Python, TOML and package.json are read by the sandbox's Python;
 Go, Ruby, PHP and shell by their own programs where the image has them; JavaScript by node only where node itself runs
 the tests, because elsewhere the same ending may hold JSX. Files of other languages, and those whose program is missing,
-are left to the tests.
+are left to the tests, and so is the data of tests: it may be broken on purpose.
 """
 
 import base64
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from sandbox.patch_text import FileChange
+from sandbox.testing.paths import is_test_module, is_test_path
 from sandbox.types import RunnerName, Sandbox
 
 _TIMEOUT_S = 30.0
@@ -66,7 +67,10 @@ def unparsable(sandbox: Sandbox, changes: Sequence[FileChange], runner: RunnerNa
     wanted = [
         (change.path, kind)
         for change in changes
-        if change.kind != "deleted" and not change.binary and (kind := _kind(change.path, runner))
+        if change.kind != "deleted"
+        and not change.binary
+        and (is_test_module(change.path) or not is_test_path(change.path))
+        and (kind := _kind(change.path, runner))
     ]
     if not wanted:
         return ()

@@ -27,7 +27,7 @@ class Facts:
     unparsable: Sequence[str] | None = ()
     """Changed files with a syntax error; None where there was nobody to ask."""
     timeout_s: float = 0.0
-    test_files: int = 0
+    suite_files: int = 0
     """How many there are, where the suite was run in parts."""
     dimension: str = ""
     """The kind of task, which says what counts; empty: not known."""
@@ -42,7 +42,7 @@ class Facts:
     def left_out(self) -> int:
         """Test files that were not run, for want of time."""
         ran = None if self.after is None else self.after.files
-        return 0 if ran is None else max(self.test_files - len(ran), 0)
+        return 0 if ran is None else max(self.suite_files - len(ran), 0)
 
 
 @dataclass(frozen=True)

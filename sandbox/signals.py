@@ -16,7 +16,7 @@ def signals_of(facts: Facts, reading: Reading) -> list[Signal]:
     ran = facts.after is not None and facts.before is not None and bool(results_of(facts.after))
     changed = facts.patch.added_lines + facts.patch.removed_lines
     size = 1.0 - min(max(changed - _SMALL_DIFF, 0) / (_HUGE_DIFF - _SMALL_DIFF), 1.0)
-    share_left_out = facts.left_out / facts.test_files if facts.test_files else 0.0
+    share_left_out = facts.left_out / facts.suite_files if facts.suite_files else 0.0
     examples = None
     if reading.held_examples or reading.unfixed_examples:
         examples = 1.0 if reading.held_examples else 0.0
@@ -61,7 +61,7 @@ def signals_of(facts: Facts, reading: Reading) -> list[Signal]:
 
 def _regressions(facts: Facts, reading: Reading) -> str:
     command = facts.after.command if facts.after else ""
-    part = f" {facts.left_out} of {facts.test_files} test files were not run." if facts.left_out else ""
+    part = f" {facts.left_out} of {facts.suite_files} test files were not run." if facts.left_out else ""
     return f"{len(reading.broken)} test(s) that passed fail now, by `{command}`.{part}"
 
 

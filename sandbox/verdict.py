@@ -59,7 +59,7 @@ def judge(facts: Facts) -> VerificationResult:
             ran=len(passing(facts.after)),
             timeout_s=round(facts.timeout_s),
             left_out=facts.left_out,
-            files=facts.test_files,
+            files=facts.suite_files,
         ),
         before=facts.before,
         after=facts.after,

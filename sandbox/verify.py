@@ -218,7 +218,7 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         after=after,
         unfixed=unfixed,
         unparsable=unread[0],
-        test_files=sum(map(len, runs.parts)),
+        suite_files=sum(map(len, runs.parts)),
     )
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))

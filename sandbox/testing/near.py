@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 _TEST = re.compile(r"test_[^/]*\.py|[^/]*_test\.py")  # what pytest collects unless it is told otherwise
+# Every repetition is bounded where two could share a text: what is read may be made to stall it.
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<base>\.*[\w.]*)[ \t]+import[ \t]+(?:\((?P<many>[^)]{0,5000})\)|(?P<names>[^#;\n]*))"
-    r"|import[ \t]+(?P<modules>[^#;\n]+))",
+    r"^[ \t]{0,100}(?:from[ \t]{1,20}(?P<base>[\w.]{0,300})[ \t]{1,20}import[ \t]{0,20}"
+    r"(?:\((?P<many>[^)]{0,5000})\)|(?P<names>[^#;\n]*))|import[ \t]{1,20}(?P<modules>[^#;\n]+))",
     re.MULTILINE,
 )
 _ROOTS = frozenset({"src", "lib", "python"})

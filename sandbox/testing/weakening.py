@@ -26,7 +26,7 @@ _SKIP = re.compile(
     r"|@(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b|\bself\.skipTest\(|raise (?:unittest\.)?SkipTest"
     r"|\b(?:it|test|describe|suite|context)(?:\.concurrent)?\.(?:skip|skipIf|runIf|todo|only|failing|fails)\b"
     r"|\bx(?:it|test|describe)\(|\bf(?:it|describe)\(|\b(?:skip|todo):\s*(?:true|['\"])|\bonly:\s*true"
-    r"|\bthis\.skip\(|\bt\.(?:skip|todo)\(|\b[tbf]\.Skip\w*\(|#\[ignore|#\[cfg_attr\([^\]]*\bignore\b"
+    r"|\bthis\.skip\(|\bt\.(?:skip|todo)\(|\b[tbf]\.Skip\w*\(|#\[ignore|#\[cfg_attr\([^\]]{0,200}\bignore\b"
     r"|^\s*//\s*(?:go:build|\+build)\b|\btest(?:Path|Regex)?IgnorePatterns\b|--passWithNoTests|\bnorecursedirs\b"
     r"|@(?:Disabled|Ignore)\b|\bassume(?:True|False|That)\(|\bGTEST_SKIP\b"
     r"|\bcollect_ignore(?:_glob)?\b|__test__\s*=\s*False|--ignore=|--deselect"
@@ -37,7 +37,7 @@ _HOLLOW = re.compile(
     r"|\bexpect\((true|1)\)\.(?:toBe|toEqual|toStrictEqual)\(\1\)|\bassert(?:\.ok|\.equal)?\(true\b"
 )
 _INLINE_TEST = re.compile(r"^\s*#\[(?:\w+::)?test\b")
-_INLINE_SKIP = re.compile(r"^\s*#\[(?:ignore|cfg_attr\([^\]]*\bignore)\b")
+_INLINE_SKIP = re.compile(r"^\s*#\[(?:ignore|cfg_attr\([^\]]{0,200}\bignore)\b")
 
 _SNAPSHOT = re.compile(
     r"(?:.*/)?__snapshots__/.*|.*\.(?:snap|ambr|approved\.\w+)|(?:.*/)?(?:testdata|golden)/.*\.golden"

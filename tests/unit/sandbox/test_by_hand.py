@@ -1,5 +1,6 @@
 """The commands by which a reviewer checks a verdict: for each runner, and run for real."""
 
+import os
 import re
 import subprocess
 import sys
@@ -119,7 +120,13 @@ def test_the_commands_of_a_pull_request_show_the_bug_and_the_fix(tmp_path: Path)
 
     lines = [line for line in script[1].splitlines() if not re.match("python3 -m venv|python -m pip", line)]
     done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)], cwd=clone, check=False, capture_output=True, text=True, timeout=60
+        ["bash", "-c", "\n".join(lines)],
+        cwd=clone,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     ends = re.findall(r"^\d+ .*?(?= in )", done.stdout, re.MULTILINE)
     assert ends == ["1 failed", "1 passed", "2 passed"], done.stdout + done.stderr

@@ -41,6 +41,11 @@ def test_javascript_that_something_else_compiles_is_left_to_the_tests(tmp_path: 
     assert bad_files(tmp_path, {"page.js": "export default () => <p>Hello</p>;\n"}, "jest") == []
 
 
+def test_the_data_of_tests_may_be_broken_on_purpose(tmp_path: Path) -> None:
+    files = {"tests/data/bad.py": "def (", "tests/data/bad.toml": "x =", "tests/test_bad.py": "def ("}
+    assert bad_files(tmp_path, files, None) == ["tests/test_bad.py"]
+
+
 @pytest.mark.parametrize("name", ["-c.py", "$(id).py", "a b.sh", "ü.py"])
 def test_names_are_data(tmp_path: Path, name: str) -> None:
     assert bad_files(tmp_path, {name: "if ("}, None) == [name]

@@ -248,6 +248,13 @@ def test_a_new_test_module_weakens_nothing_and_a_new_conftest_may() -> None:
     assert inspect_patch(new("tests/conftest.py", skip)).weakens_tests
 
 
+@pytest.mark.parametrize(
+    "piece", ["#[cfg_attr(", "assert or ", "assert True or", "t.", "pytest.mark.", "expect(", "test.concurrent."]
+)
+def test_hostile_lines_do_not_stall_the_search_for_weaker_tests(piece: str) -> None:
+    inspect_patch(change("tests/whole.rs", added=[piece * (400_000 // len(piece)), piece + " " * 400_000]))
+
+
 def test_a_lock_file_is_remarked_because_the_tests_ran_with_the_old_one() -> None:
     report = inspect_patch(change("web/package-lock.json"))
     assert report.rejected == []

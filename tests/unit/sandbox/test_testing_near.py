@@ -52,7 +52,17 @@ def test_a_changed_test_is_the_nearest(archive: Path) -> None:
     assert nearest(archive, ["README.md", "gone.py"]) == ([], sorted(n for n in FILES if "/test_" in n))
 
 
-@pytest.mark.parametrize("text", ["from " * 100_000, "import " + "a," * 100_000, "from . import (" * 20_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from " * 100_000,
+        "from" + " " * 280_000,
+        "from " + "." * 280_000,
+        "import " + "a," * 100_000,
+        "from . import (" * 20_000,
+        "from . import (\n" * 17_000,
+    ],
+)
 def test_hostile_sources_do_not_stall_the_search(tmp_path: Path, text: str) -> None:
     (tmp_path / "test_a.py").write_text(text[:290_000], encoding="utf-8")
     with tarfile.open(tmp_path / "tree.tar", "w") as tar:
