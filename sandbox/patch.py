@@ -134,7 +134,7 @@ def inspect_patch(patch: str, rules: PatchRules | None = None, test_command: Tes
     for change in files:
         findings += _inspect_path(change.path, rules)
         findings += _inspect_content(change, rules)
-    return PatchReport(files, findings, how_tests_run(test_command, [change.path for change in files]))
+    return PatchReport(files, findings, how_tests_run(test_command, files))
 
 
 def subset(files: Sequence[FileChange]) -> str:

@@ -135,14 +135,16 @@ def test_a_conftest_that_skips_everything_is_never_verified(bench: Bench) -> Non
     assert not result.fail_to_pass
 
 
-@pytest.mark.parametrize("name", ["conftest.py", "tests/conftest.py"])
-def test_a_conftest_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
-    project = bench.project(tests=FAILING)
+@pytest.mark.parametrize("name", ["conftest.py", "forged.py"])
+def test_a_plugin_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
+    config = "[tool.pytest.ini_options]\npythonpath = ['.']\n"
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": config})
+    plugged = {} if name == "conftest.py" else {"pyproject.toml": config + "addopts = '-p forged'\n"}
     conftest = (
         "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
         "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
     )
-    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n"}))
+    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n", **plugged}))
     assert result.verdict == "unverified"
     assert not result.fail_to_pass
 

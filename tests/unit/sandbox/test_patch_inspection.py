@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sandbox.errors import PatchError
 from sandbox.patch import PatchRules, inspect_patch, subset
 from sandbox.patch_text import quote, read, unquote
-from sandbox.types import TestCommand
+from sandbox.types import RunnerName, TestCommand
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -278,6 +278,28 @@ def test_what_says_how_the_tests_run_is_of_the_tests(
 ) -> None:
     report = inspect_patch(change(path), None, command)
     assert bool(report.test_files) is of_the_tests
+    assert report.edits_test_support is of_the_tests
+
+
+@pytest.mark.parametrize(
+    ("runner", "path", "line", "of_the_tests"),
+    [
+        ("pytest", "pyproject.toml", 'addopts = "-p forged"', True),
+        ("pytest", "pyproject.toml", 'version = "1.2"', False),
+        ("pytest", "docs/pyproject.toml", 'addopts = "-p forged"', False),
+        ("pytest", "pytest.py", "x = 1", True),
+        ("pytest", "_pytest/junitxml.py", "x = 1", True),
+        ("pytest", "src/pytest/helpers.py", "x = 1", False),
+        ("pytest", "sitecustomize.py", "x = 1", True),
+        ("jest", "package.json", '  "jest": {"setupFiles": ["./forged.js"]}', True),
+        ("vitest", "vite.config.ts", "  test: { passWithNoTests: true },", True),
+        ("maven", "pom.xml", "<testFailureIgnore>true</testFailureIgnore>", True),
+        ("cargo", "Cargo.toml", "harness = false", True),
+        ("cargo", "Cargo.toml", 'serde = "1"', False),
+    ],
+)
+def test_a_runners_configuration_is_of_the_tests(runner: RunnerName, path: str, line: str, of_the_tests: bool) -> None:
+    report = inspect_patch(change(path, added=[line]), None, TestCommand(runner, runner, "test"))
     assert report.edits_test_support is of_the_tests
 
 
