@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
 from sandbox.errors import BudgetExceeded, StopRequested
@@ -18,7 +19,6 @@ from sandbox.types import AgentLimits, Meter, ModelEndpoint
 
 _MESSAGE_LIMIT = 24_000_000
 _ANSWER_LIMIT = 16_000_000
-_PASSED_ON = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # As in sandbox.agent.failures: refused before any work was done.
 _NOT_BILLED = frozenset({503, 529})
@@ -113,19 +113,23 @@ class ModelProxy:
         try:
             request = json.loads(message)
             method, path = str(request["method"]), str(request["path"]).partition("?")[0]
-            headers = {str(n).lower(): str(v) for n, v in request["headers"].items() if str(n).lower() in _PASSED_ON}
+            headers = allowed_headers(request["headers"])
             content = base64.b64decode(request["body"])
             body = json.loads(content) if content else {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return _refusal(400, "This is no request that could be read.")
         if method != "POST" or path not in APIS or not isinstance(body, dict):
             return _refusal(403, f"Only {', '.join(APIS)} can be reached from here.")
-        return self._call(path, headers, self._ours(APIS[path], body))
+        try:
+            allowed = allowed_body(body)
+        except (ValueError, RecursionError) as error:
+            return _refusal(400, f"This request is not sent on: {error}.")
+        return self._call(path, headers, self._ours(APIS[path], allowed))
 
     def _ours(self, api: _Api, body: dict[str, Any]) -> dict[str, Any]:
         most = self._endpoint.max_output_tokens
         asked = [body[name] for name in _LENGTHS if isinstance(body.get(name), int) and body[name] > 0]
-        kept = {name: value for name, value in body.items() if name not in (*_LENGTHS, "n", "best_of", "service_tier")}
+        kept = {name: value for name, value in body.items() if name not in _LENGTHS}
         kept |= {"model": self._endpoint.litellm_id.split("/", 1)[-1], api.length: min([most, *asked])}
         if kept.get("stream") and api.length == "max_tokens" and api.home.endswith("openai.com"):
             kept["stream_options"] = {"include_usage": True}

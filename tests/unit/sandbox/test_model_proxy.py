@@ -160,6 +160,69 @@ def test_what_decides_where_it_goes_and_what_it_costs_is_ours() -> None:
     assert meter.spent_usd == pytest.approx(to.spent_usd)
 
 
+def test_what_a_provider_would_do_elsewhere_or_for_more_money_is_not_asked_for() -> None:
+    mine = [
+        {"type": "function", "name": "exec"},
+        {"name": "Bash", "input_schema": {}},
+        {"type": "bash_20250124", "name": "bash"},
+    ]
+    theirs = [
+        {"type": "web_search"},
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"type": "code_execution_20250825", "name": "run"},
+        {"type": "mcp", "server_url": "https://evil"},
+        {"type": ["web_search"]},
+        "web_search",
+    ]
+    body = {
+        "tools": [*mine, *theirs],
+        "mcp_servers": [{"url": "https://evil"}],
+        "service_tier": "priority",
+        "speed": "fast",
+        "system": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+    }
+    with upstream(content=b"{}") as (url, requests):
+        to = proxy(url, CountingMeter())
+        asked(to, "/v1/messages", body, headers={"anthropic-beta": "context-1m-2025-08-07, interleaved-thinking"})
+        asked(to, "/v1/responses", {"tools": theirs, "tool_choice": "required"})
+    (_, headers, sent), (_, _, bare) = requests
+    assert sent["tools"] == mine
+    assert set(sent) == {"model", "max_tokens", "tools", "system"}
+    assert sent["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert headers["anthropic-beta"] == "interleaved-thinking"
+    assert set(bare) == {"model", "max_output_tokens"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://evil/?secret"}},
+        {"type": "input_image", "image_url": "http://evil/?secret"},
+        {"type": "input_file", "file_url": "https://evil/?secret"},
+        {"type": "image", "source": {"type": "url", "url": "https://evil/?secret"}},
+    ],
+)
+def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
+    with upstream(content=b"{}") as (url, requests):
+        answer = asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": [{"content": [part]}]})
+        assert answer is not None
+        assert (answer[0], requests) == (400, [])
+        inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+        call = {"type": "tool_use", "input": {"url": "https://example.org"}}  # the agent's own tool, without network
+        assert asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": [{"content": [inline, call]}]})
+        assert len(requests) == 1
+
+
+def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    with upstream(content=b"{}") as (url, _):
+        answer = asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": deep})
+    assert answer is not None
+    assert answer[0] in (200, 400)
+
+
 def test_anthropics_key_goes_into_its_own_header() -> None:
     with upstream(content=b"{}") as (url, requests):
         asked(proxy(url, CountingMeter()), "/v1/messages", {"max_tokens": 10}, headers={"anthropic-version": "2099"})
