@@ -57,7 +57,7 @@ def _is_the_agents(tool: object) -> bool:
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a value with short caches: Anthropic charges 1.25 times the input price for five minutes, 2 for an hour."""
+    """Return a value with short caches: at Anthropic five minutes cost 1.25 times the input price, an hour 2 times."""
     if isinstance(value, dict):
         if _fetches(value):
             raise ValueError("images and documents must be in the request itself; links are not followed")
