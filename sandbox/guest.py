@@ -99,7 +99,7 @@ class Guest:
         ends: tuple[int, ...] = ()
         if relay:
             ends = (relay.command_writes, relay.command_reads)
-            environment["ACROUTER_RELAY"] = f"{relay.command_writes} {relay.command_reads}"
+            environment["AGENT_RELAY"] = f"{relay.command_writes} {relay.command_reads}"
         trusted = bool(request["trusted"])
         try:
             return subprocess.Popen(

@@ -100,7 +100,7 @@ class GuestSandbox:
     def converse(self, command: str, *, timeout_s: float, relay: Relay) -> CommandResult:
         """Run `command` like `execute`, as the agent's user, with a line to the host while it runs.
 
-        The command finds two descriptors in ACROUTER_RELAY, one to write to and one to read from. Each piece that it
+        The command finds two descriptors in AGENT_RELAY, one to write to and one to read from. Each piece that it
         writes is answered by one from `relay`.
         """
         request = {"operation": "run", "command": command, "trusted": False, "timeout_s": timeout_s, "relay": True}

@@ -88,7 +88,7 @@ def handler(host: Host) -> type[http.server.BaseHTTPRequestHandler]:
 
 def main() -> int:
     settings = json.loads(sys.argv[1])
-    write_to, read_from = map(int, os.environ.pop("ACROUTER_RELAY").split())
+    write_to, read_from = map(int, os.environ.pop("AGENT_RELAY").split())
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(Host(write_to, read_from)))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
