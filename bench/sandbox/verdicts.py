@@ -7,7 +7,8 @@ while the tests run. Where the catalogue has no wrong or no breaking change of a
 
 What is true of a patch comes from running, not from its name: the project's own tests, and the hidden tests of its next
 version, are run on the tree with the patch. A verdict agrees if it is `verified` exactly where the hidden tests pass
-and nothing that passed before fails, `breaking` exactly where something does, and `empty` for no change.
+and nothing that passed before fails, `breaking` exactly where something does or its file cannot be collected any more,
+and `empty` for no change.
 """
 
 import re
@@ -24,6 +25,7 @@ from sandbox.checkout import Mirror
 from sandbox.comparison import failing, passing, results_of
 from sandbox.setup_plan import detect
 from sandbox.testing import discover, run_tests
+from sandbox.testing.run import file_of
 from sandbox.types import Author, Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, Verdict
 from sandbox.verify import VerifyRequest, run_baseline, verify
 
@@ -132,8 +134,9 @@ class _Court:
             return "empty"
         with self._sandbox(self._mirror.tree_with_patch(base, patch)) as sandbox:
             own = run_tests(sandbox, self._command, timeout_s=_TESTS_S)
-            if passing(before) & failing(own):
-                return "breaking"
+            gone = passing(before) - set(results_of(own))
+            if passing(before) & failing(own) or any(file_of(test, list(failing(own))) for test in gone):
+                return "breaking"  # they fail, or their files cannot even be collected
             for path, content in self._repository.hidden_tests.items():
                 sandbox.put_file(path, content)
             nodes = " ".join(shlex.quote(node) for node in self._bug.hidden.ids)
