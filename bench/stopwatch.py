@@ -61,6 +61,9 @@ class WatchedBackend:
     def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
         return self._backend.prepare(archive, plan, timeout_s=timeout_s, labels=labels)
 
+    def identify(self, image: str) -> str:
+        return self._backend.identify(image)
+
     def open(self, spec: SandboxSpec) -> Sandbox:
         return _WatchedSandbox(self._backend.open(spec), self._note)
 

@@ -27,6 +27,15 @@ _KEYS_ELSEWHERE = (
 _SECRET_NAMES = ("api_key", "key", "token", "secret", "password", "authorization")
 
 
+class ProgramSpec(BaseModel):
+    """A command line agent of the sandbox's image. `{url}`, `{model}` and `{prompt}` are filled in both fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str = Field(min_length=1)
+    environment: dict[str, str] = Field(default_factory=dict)
+
+
 class ModelSpec(BaseModel):
     """One model of the pool. Prices are in USD per million tokens."""
 
@@ -47,6 +56,8 @@ class ModelSpec(BaseModel):
     api_key_file: Path | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of `litellm.completion`, e.g. temperature."""
+    agent: ProgramSpec | None = None
+    """The program that works with this model; None: mini-swe-agent."""
     enabled: bool = True
     scripted: bool = False
     """Its answers are prepared and it is labelled so wherever it shows: for demonstrations and tests."""

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from sandbox.errors import SandboxError
-from sandbox.types import CommandResult, Sandbox, SandboxSpec
+from sandbox.guest_channel import Relay
+from sandbox.types import CommandResult, ConversingSandbox, Sandbox, SandboxSpec
 
 AHEAD = 2
 """Sandboxes that wait: one is not enough where a short command follows another."""
@@ -108,6 +109,11 @@ class _Ending:
 
     def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
         return self._sandbox.execute(command, timeout_s=timeout_s, trusted=trusted)
+
+    def converse(self, command: str, *, timeout_s: float, relay: Relay) -> CommandResult:
+        if not isinstance(self._sandbox, ConversingSandbox):
+            raise SandboxError("The commands of this sandbox have no line to the host.")
+        return self._sandbox.converse(command, timeout_s=timeout_s, relay=relay)
 
     def put_tree(self, archive: Path) -> None:
         self._sandbox.put_tree(archive)

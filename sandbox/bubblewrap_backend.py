@@ -86,6 +86,9 @@ class BubblewrapBackend:
                         setup_run.run(sandbox, archive, plan, timeout_s=timeout_s)
         return name
 
+    def identify(self, image: str) -> str:
+        return image  # named after all that is in it
+
     def open(self, spec: SandboxSpec) -> GuestSandbox:
         venv = self.environment(spec.image)
         if Path(spec.image).name != spec.image or not venv.is_dir():

@@ -111,6 +111,10 @@ class DockerBackend:
                     )
         return image
 
+    def identify(self, image: str) -> str:
+        with _docker_errors(f"look at the image {image}"):
+            return str(self._api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
+
     def open(self, spec: SandboxSpec) -> GuestSandbox:
         plan = ContainerPlan(spec.image, spec.limits, self._labels(spec.labels), runtime=self._runtime)
         return self._start(plan)[1]

@@ -1,9 +1,9 @@
 """Runs inside every sandbox, started by a backend: the only process there that talks to the host.
 
-It needs Python 3.9 and nothing else, and is handed over as source (`python3 -I -c SOURCE SETTINGS`), so that any image
-with a Python can be a sandbox. Requests come on its stdin, answers go to its stdout, one after another: a length
-(4 bytes, big-endian), that many bytes of JSON, then `body` raw bytes. When stdin ends, the owner is gone: everything is
-killed and the sandbox ends with it.
+It needs Python 3.9 and nothing else, and is handed over as source together with `sandbox.guest_streams`
+(`python3 -I -c SOURCE SETTINGS`), so that any image with a Python can be a sandbox. Requests come on its stdin, answers
+go to its stdout, one after another: a length (4 bytes, big-endian), that many bytes of JSON, then `body` raw bytes.
+When stdin ends, the owner is gone: everything is killed and the sandbox ends with it.
 
 Whatever a command leaves running is killed when the command ends. That is one `kill(-1, SIGKILL)`, which needs no new
 process and which a fork bomb cannot outrun; so this must be the only trusted process of its own pid namespace.
@@ -23,61 +23,13 @@ import subprocess
 import sys
 import time
 
+from sandbox.guest_streams import CHUNK, Capture, Feeder, OwnerGoneError, Relay, answer, read_exactly
+
 TYPE_CHECKING = False  # type checkers take it for typing's own, whose import would make every start slower
 if TYPE_CHECKING:
     from typing import Any
 
-_CHUNK = 1 << 16
 _INITS = {"docker-init", "tini", "catatonit"}
-
-
-class OwnerGoneError(Exception):
-    """The host closed our stdin."""
-
-
-class Capture:
-    """Keeps the first and the last `limit / 2` bytes of a stream of any length."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = max(limit // 2, 1)
-        self.head = bytearray()
-        self.tail = bytearray()
-        self.dropped = 0
-        self.timed_out = False
-
-    def add(self, data: bytes) -> None:
-        room = self.limit - len(self.head)
-        if room > 0:
-            self.head += data[:room]
-            data = data[room:]
-        self.tail += data
-        # Cut only now and then: each cut copies the tail.
-        if len(self.tail) > 2 * self.limit:
-            self.cut()
-
-    def cut(self) -> None:
-        excess = len(self.tail) - self.limit
-        if excess > 0:
-            self.dropped += excess
-            del self.tail[:excess]
-
-
-def read_exactly(count: int) -> bytes:
-    parts = []
-    while count:
-        data = os.read(0, min(count, _CHUNK))
-        if not data:
-            raise OwnerGoneError
-        parts.append(data)
-        count -= len(data)
-    return b"".join(parts)
-
-
-def answer(header: dict[str, Any], body: bytes = b"") -> None:
-    encoded = json.dumps({**header, "body": len(body)}).encode()
-    data = memoryview(struct.pack(">I", len(encoded)) + encoded + body)
-    while data:
-        data = data[os.write(1, data) :]
 
 
 def kill_everything() -> None:
@@ -95,51 +47,6 @@ def reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-class Feeder:
-    """Hands `expected` bytes from the host on to a command's stdin; a command that wants no more of them is no error.
-
-    It also notices that the host is gone: nothing but these bytes may come while a command runs.
-    """
-
-    def __init__(self, expected: int, pipe: int) -> None:
-        self.expected = expected
-        self.pipe = pipe  # -1: there is none, or nobody reads it
-        self.pending = b""
-        if pipe >= 0:
-            os.set_blocking(pipe, False)
-
-    def watch(self, poller: select.poll) -> None:
-        poller.register(0, select.POLLIN)
-
-    def move(self, poller: select.poll, descriptor: int) -> None:
-        if descriptor == 0:
-            data = os.read(0, min(self.expected, _CHUNK) or 1)
-            if not data or not self.expected:
-                raise OwnerGoneError
-            self.expected -= len(data)
-            if self.pipe >= 0:
-                self.pending = data
-                poller.unregister(0)  # until the command has taken it
-                poller.register(self.pipe, select.POLLOUT)
-            return
-        try:
-            self.pending = self.pending[os.write(self.pipe, self.pending) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:
-            self.pending = b""
-        if not self.pending:
-            poller.unregister(self.pipe)
-            poller.register(0, select.POLLIN)
-            if not self.expected:
-                self.close()
-
-    def close(self) -> None:
-        if self.pipe >= 0:
-            os.close(self.pipe)
-            self.pipe = -1
 
 
 class Guest:
@@ -176,7 +83,9 @@ class Guest:
             os.setuid(self.uid)
         os.umask(0o022)
 
-    def start(self, request: dict[str, Any], stdin: int, output: int) -> subprocess.Popen[bytes]:
+    def start(
+        self, request: dict[str, Any], stdin: int, output: int, relay: Relay | None = None
+    ) -> subprocess.Popen[bytes]:
         command = request["command"].encode("utf-8", "surrogateescape")
         argv: list[Any] = ["bash", "-c", command]
         keep: tuple[int, ...] = ()
@@ -186,6 +95,11 @@ class Guest:
                 file.write(command)
             os.lseek(script, 0, os.SEEK_SET)
             argv, keep = ["bash", f"/proc/self/fd/{script}"], (script,)
+        environment = {**self.environment, **request.get("environment", {})}
+        ends: tuple[int, ...] = ()
+        if relay:
+            ends = (relay.command_writes, relay.command_reads)
+            environment["AGENT_RELAY"] = f"{relay.command_writes} {relay.command_reads}"
         trusted = bool(request["trusted"])
         try:
             return subprocess.Popen(
@@ -194,10 +108,10 @@ class Guest:
                 stdout=output,
                 stderr=output,
                 cwd=self.workspace,
-                env={**self.environment, **request.get("environment", {})},
+                env=environment,
                 preexec_fn=lambda: self.become(trusted),  # noqa: PLW1509  (this process has one thread)
                 start_new_session=True,
-                pass_fds=keep,
+                pass_fds=(*keep, *ends),
             )
         finally:
             for descriptor in keep:
@@ -210,22 +124,28 @@ class Guest:
         output, output_end = os.pipe()
         os.set_blocking(output, False)
         stdin_end, feed = os.pipe() if to_feed else (os.open(os.devnull, os.O_RDONLY), -1)
+        relay = Relay() if request.get("relay") else None
         try:
-            process = self.start(request, stdin_end, output_end)
+            process = self.start(request, stdin_end, output_end, relay)
         except (OSError, subprocess.SubprocessError) as error:
             kill_everything()
             read_exactly(to_feed)
             for descriptor in (output, output_end, stdin_end, feed):
                 if descriptor >= 0:
                     os.close(descriptor)
+            if relay:
+                relay.started()
+                relay.close()
             answer({"error": f"cannot start a command: {error}"})
             return
         os.close(output_end)
         os.close(stdin_end)
-        capture = self.pump(process, output, Feeder(to_feed, feed), deadline)
+        if relay:
+            relay.started()
+        capture = self.pump(process, output, relay or Feeder(to_feed, feed), deadline)
         kill_everything()
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(output, _CHUNK):  # all writers are dead: this ends
+            while data := os.read(output, CHUNK):  # all writers are dead: this ends
                 capture.add(data)
         os.close(output)
         capture.cut()
@@ -241,7 +161,7 @@ class Guest:
             bytes(capture.head + capture.tail),
         )
 
-    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder, deadline: float) -> Capture:
+    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder | Relay, deadline: float) -> Capture:
         """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`)."""
         capture = Capture(self.output_bytes)
         killed = False
@@ -252,18 +172,18 @@ class Guest:
         # Keep taking what the host still sends, or the next request would start in the middle of it.
         while process.poll() is None or feeder.expected:
             left = deadline - time.monotonic()
-            if left <= 0 and not killed:
+            if (left <= 0 or feeder.ended) and not killed:
                 killed = True
-                capture.timed_out = process.poll() is None
+                capture.timed_out = process.poll() is None and not feeder.ended
                 kill_everything()
             for descriptor, _ in poller.poll(max(left, 0.05) * 1000):
                 if descriptor == output:
-                    data = os.read(output, _CHUNK)
+                    data = os.read(output, CHUNK)
                     capture.add(data)
                     if not data:
                         poller.unregister(output)
                 elif descriptor == self.wakeup:
-                    os.read(self.wakeup, _CHUNK)
+                    os.read(self.wakeup, CHUNK)
                 else:
                     feeder.move(poller, descriptor)
         feeder.close()
@@ -305,6 +225,8 @@ class Guest:
             request = json.loads(read_exactly(length))
             if request["operation"] == "run":
                 self.run(request)
+            elif request["operation"] == "relay":  # to a command that has ended meanwhile
+                read_exactly(request["body"])
             else:
                 self.read_file(request)
 

@@ -4,13 +4,17 @@ import json
 import struct
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sandbox.errors import SandboxError
 
 _HEADER_LIMIT = 1 << 16
+
+
+Relay = Callable[[bytes], bytes | None]
+"""Takes what a running command says and returns what is said to it, perhaps nothing; None: the command is to end."""
 
 
 class Line(Protocol):
@@ -71,8 +75,11 @@ class GuestChannel:
         body: Iterable[bytes] = (),
         body_bytes: int = 0,
         limit: int | None = None,
+        relay: Relay | None = None,
     ) -> Answer:
         """Send a request with `body_bytes` bytes from `body`, and return the answer.
+
+        What a command says to the host before it ends goes to `relay`, which must not raise.
 
         Raises:
             GuestGone: the sandbox ended, answered nonsense, or did not answer within `timeout_s`.
@@ -86,7 +93,14 @@ class GuestChannel:
                 self._line.send(struct.pack(">I", len(encoded)) + encoded, deadline)
                 for chunk in body:
                     self._line.send(chunk, deadline)
-                return self._answer(deadline, self._body_limit if limit is None else limit)
+                most = self._body_limit if limit is None else limit
+                answer = self._answer(deadline, most)
+                while relay is not None and answer.header.get("relay") is True:
+                    back = relay(answer.body)
+                    header = json.dumps({"operation": "relay", "body": len(back or b""), "end": back is None}).encode()
+                    self._line.send(struct.pack(">I", len(header)) + header + (back or b""), deadline)
+                    answer = self._answer(deadline, most)
+                return answer
             except OSError as error:
                 self._broken = True
                 raise GuestGone(f"the sandbox does not answer: {error}") from error

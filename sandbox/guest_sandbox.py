@@ -3,13 +3,14 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox import guest
+from sandbox import guest, guest_streams
 from sandbox.archives import check_archive
 from sandbox.errors import SandboxError
-from sandbox.guest_channel import Answer, GuestChannel, GuestGone
+from sandbox.guest_channel import Answer, GuestChannel, GuestGone, Relay
 from sandbox.types import WORKSPACE, CommandResult, Limits
 
 VENV = "/opt/venv"
@@ -54,7 +55,19 @@ def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, in
         "output_bytes": limits.output_bytes,
     }
     # -S: nothing of site-packages is needed, and looking there would take a third of the start.
-    return ["-I", "-S", "-c", Path(guest.__file__).read_text(encoding="utf-8"), json.dumps(settings)]
+    return ["-I", "-S", "-c", _source(), json.dumps(settings)]
+
+
+@cache
+def _source() -> str:
+    """Return a program that makes a module of the guest's streams, without a file, and runs the guest."""
+    streams, program = (Path(module.__file__ or "").read_text(encoding="utf-8") for module in (guest_streams, guest))
+    return (
+        "import sys\n"
+        "for name in ('sandbox', 'sandbox.guest_streams'): sys.modules[name] = type(sys)(name)\n"
+        f"exec({streams!r}, sys.modules['sandbox.guest_streams'].__dict__)\n"
+        f"exec({program!r}, {{'__name__': '__main__'}})\n"
+    )
 
 
 class GuestSandbox:
@@ -83,6 +96,15 @@ class GuestSandbox:
             "environment": dict(environment or {}),
         }
         return self._run(request, timeout_s)
+
+    def converse(self, command: str, *, timeout_s: float, relay: Relay) -> CommandResult:
+        """Run `command` like `execute`, as the agent's user, with a line to the host while it runs.
+
+        The command finds two descriptors in AGENT_RELAY, one to write to and one to read from. Each piece that it
+        writes is answered by one from `relay`.
+        """
+        request = {"operation": "run", "command": command, "trusted": False, "timeout_s": timeout_s, "relay": True}
+        return self._run(request, timeout_s, relay=relay)
 
     def put_tree(self, archive: Path) -> None:
         check_archive(archive)
@@ -148,11 +170,18 @@ class GuestSandbox:
             raise SandboxError(f"Cannot {what} in the sandbox: {result.output.strip()[-500:]}")
 
     def _run(
-        self, request: Mapping[str, Any], timeout_s: float, body: Iterable[bytes] = (), size: int = 0
+        self,
+        request: Mapping[str, Any],
+        timeout_s: float,
+        body: Iterable[bytes] = (),
+        size: int = 0,
+        relay: Relay | None = None,
     ) -> CommandResult:
         started = time.monotonic()
         try:
-            answer = self._channel.call(request, timeout_s=timeout_s + _GRACE_S, body=body, body_bytes=size)
+            answer = self._channel.call(
+                request, timeout_s=timeout_s + _GRACE_S, body=body, body_bytes=size, relay=relay
+            )
         except GuestGone as error:
             if self._end is None or self._reported_gone:
                 raise

@@ -10,8 +10,9 @@ from sandbox import patch_text
 from sandbox.errors import PatchError
 from sandbox.patch_text import FileChange
 from sandbox.secret_patterns import find_secrets
-from sandbox.testing.paths import is_test_module, is_test_path
-from sandbox.testing.weakening import weakenings
+from sandbox.testing.paths import how_tests_run, is_test_module, is_test_path
+from sandbox.testing.weakening import inline_weakenings, weakenings
+from sandbox.types import TestCommand
 
 BLOCKED = (
     ".github/workflows/**",
@@ -27,6 +28,14 @@ BLOCKED = (
     ".acrouter.yml",
 )
 """CI, submodules and our own configuration: a change there runs with more rights than the change of a source."""
+
+LOCK_FILES = frozenset(
+    {
+        *("poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock"),
+        *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"),
+        *("Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "gradle.lockfile", "mix.lock"),
+    }
+)
 
 _LINK, _SUBMODULE = "120000", "160000"
 _DOT_GIT = re.compile(r"\.git|git~\d+", re.IGNORECASE)
@@ -60,6 +69,8 @@ class Finding:
 class PatchReport:
     files: Sequence[FileChange]
     findings: Sequence[Finding]
+    how_tests_run: frozenset[str] = frozenset()
+    """Files that say what the test command does: they are of the tests, whatever their names."""
 
     @property
     def rejected(self) -> list[str]:
@@ -80,7 +91,7 @@ class PatchReport:
 
     @property
     def test_files(self) -> list[FileChange]:
-        return [change for change in self.files if is_test_path(change.path)]
+        return [change for change in self.files if self._is_of_tests(change.path)]
 
     @property
     def edits_test_support(self) -> bool:
@@ -94,14 +105,17 @@ class PatchReport:
 
     @property
     def source_files(self) -> list[FileChange]:
-        return [change for change in self.files if not is_test_path(change.path)]
+        return [change for change in self.files if not self._is_of_tests(change.path)]
+
+    def _is_of_tests(self, path: str) -> bool:
+        return is_test_path(path) or path in self.how_tests_run
 
     @property
     def weakens_tests(self) -> list[str]:
         return [finding.message for finding in self.findings if finding.kind == "weakened-tests"]
 
 
-def inspect_patch(patch: str, rules: PatchRules | None = None) -> PatchReport:
+def inspect_patch(patch: str, rules: PatchRules | None = None, test_command: TestCommand | None = None) -> PatchReport:
     """Return what a patch touches and what is wrong with it. Never raises on a bad patch: that is a finding."""
     rules = rules or PatchRules()
     size = len(patch.encode("utf-8", "surrogateescape"))
@@ -120,7 +134,7 @@ def inspect_patch(patch: str, rules: PatchRules | None = None) -> PatchReport:
     for change in files:
         findings += _inspect_path(change.path, rules)
         findings += _inspect_content(change, rules)
-    return PatchReport(files, findings)
+    return PatchReport(files, findings, how_tests_run(test_command, files))
 
 
 def subset(files: Sequence[FileChange]) -> str:
@@ -163,8 +177,11 @@ def _inspect_content(change: FileChange, rules: PatchRules) -> list[Finding]:
         found.append(Finding("binary", path, message, not rules.allow_binary))
     kinds = find_secrets("\n".join(change.added))
     found += [Finding("secret", path, f"{path!r} seems to add {kind}.", True) for kind in kinds]
-    if is_test_path(path):
-        found += [Finding("weakened-tests", path, message, False) for message in weakenings(change)]
+    if path.rsplit("/", 1)[-1] in LOCK_FILES:
+        message = f"{path!r} is a lock file: the tests ran with the versions that it named before."
+        found.append(Finding("lock", path, message, False))
+    weaker = weakenings(change) if is_test_path(path) else inline_weakenings(change)
+    found += [Finding("weakened-tests", path, message, False) for message in weaker]
     return found
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from sandbox.evidence import Evidence
 
 WORKSPACE = "/workspace"
 """Where the repository stands inside every sandbox; the agent's home is elsewhere."""
@@ -72,6 +74,13 @@ class Sandbox(Protocol):
         ...
 
 
+@runtime_checkable
+class ConversingSandbox(Sandbox, Protocol):
+    """A sandbox whose commands can have a line to the host while they run: the only way out that there is."""
+
+    def converse(self, command: str, *, timeout_s: float, relay: Callable[[bytes], bytes | None]) -> CommandResult: ...
+
+
 @dataclass(frozen=True)
 class SetupPlan:
     """How to make a repository's dependencies available, once, with the network."""
@@ -107,6 +116,14 @@ class Backend(Protocol):
 
         Raises:
             ImageError: a set-up command failed; the message carries the end of its output.
+        """
+        ...
+
+    def identify(self, image: str) -> str:
+        """Return what tells an image from another one that had its name before.
+
+        Raises:
+            SandboxError: there is no such image.
         """
         ...
 
@@ -249,6 +266,10 @@ class TestReport:
     output_tail: str
     note: str = ""
     """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
+    rewritten: Sequence[str] = ()
+    """Test modules that were not any more what they had been when the run ended."""
+    files: frozenset[str] | None = None
+    """Of a run in parts: the test files of the parts that came to their end. None: all were run at once."""
 
     @property
     def passed(self) -> int:
@@ -285,6 +306,9 @@ class VerificationResult:
     after: TestReport | None
     fail_to_pass: Sequence[str] = ()
     pass_to_fail: Sequence[str] = ()
+    evidence: Evidence = field(default_factory=Evidence)
+    baseline: TestReport | None = None
+    """The whole suite without the patch, for other attempts; `before` is what was compared."""
 
 
 # --- checkouts ----------------------------------------------------------------------------------------------------

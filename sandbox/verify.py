@@ -1,7 +1,5 @@
 """Verifies a patch by running the repository's own tests in fresh sandboxes, without it and with it."""
 
-import base64
-import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,30 +12,20 @@ from sandbox import verdict
 from sandbox.ahead import Opener
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
+from sandbox.parsing import unparsable
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
+from sandbox.reading import Facts
+from sandbox.testing import batches
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
+from sandbox.testing.integrity import digests, rewritten
+from sandbox.testing.near import nearest
 from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
 from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
 
 _EXAMPLE_S = 20.0
-_PARSE_S = 30.0
-# Run inside the sandbox, whose Python is the one that matters: prints the files that it cannot parse.
-_PARSE = """
-import ast, json, sys
-bad = []
-for path in json.loads(sys.argv[1]):
-    try:
-        with open(path, "rb") as file:
-            ast.parse(file.read())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        bad.append(path)
-    except OSError:
-        pass
-print("PARSED" + json.dumps(bad))
-"""
 
 
 class Trees(Protocol):
@@ -68,6 +56,8 @@ class VerifyRequest:
     """As in SandboxSpec."""
     test_command: TestCommand | None
     """None: the repository has no tests."""
+    setup: Sequence[str] = ()
+    """The commands that made the image, for people who check the verdict by hand."""
     task_text: str = ""
     """The issue's text, whose examples are run as evidence."""
     dimension: str = ""
@@ -90,7 +80,7 @@ def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> Verificat
     """
     if not request.patch.strip():
         return verdict.empty()
-    report = inspect_patch(request.patch, request.rules)
+    report = inspect_patch(request.patch, request.rules, request.test_command)
     if report.rejected:
         return verdict.rejected(report.rejected)
     try:
@@ -121,17 +111,24 @@ class _Runs:
         self._folder = folder
         self._numbers = count()
         self._archives: dict[str, Path] = {}
+        self._digests: dict[str, Mapping[str, str]] = {}
+        self.parts: Sequence[Sequence[str]] = ()
+        """Test files, for a suite that is too large to run whole; empty: all at once."""
 
-    @contextmanager
-    def sandbox(self, tree: str) -> Iterator[Sandbox]:
+    def archive(self, tree: str) -> Path:
         if tree not in self._archives:
             path = self._folder / f"{next(self._numbers)}.tar"
             self._trees.archive(tree, path)
             self._archives[tree] = path
+        return self._archives[tree]
+
+    @contextmanager
+    def sandbox(self, tree: str) -> Iterator[Sandbox]:
+        archive = self.archive(tree)
         spec = SandboxSpec(self._request.image, self._request.labels, self._request.limits)
         sandbox = self._sandboxes.open(spec)
         try:
-            sandbox.put_tree(self._archives[tree])
+            sandbox.put_tree(archive)
             yield sandbox
         finally:
             sandbox.close()
@@ -147,9 +144,23 @@ class _Runs:
             if first:
                 first(sandbox)
             try:
-                return run_tests(sandbox, command, timeout_s=self._request.test_timeout_s, only=only)
+                report = self._run(sandbox, tree, command, only)
+                return replace(report, rewritten=rewritten(sandbox, self._expected(tree)))
             except SandboxError as error:  # the tests took their sandbox down
                 return TestReport(command.command, {}, 137, False, 0.0, str(error), f"The sandbox ended: {error}.")
+
+    def _run(self, sandbox: Sandbox, tree: str, command: TestCommand, only: Sequence[str]) -> TestReport:
+        timeout_s = self._request.test_timeout_s
+        if only or not self.parts:
+            return run_tests(sandbox, command, timeout_s=timeout_s, only=only)
+        there = self._expected(tree)
+        parts = [found for part in self.parts if (found := [path for path in part if path in there])]
+        return batches.run_parts(sandbox, command, parts, timeout_s=timeout_s)
+
+    def _expected(self, tree: str) -> Mapping[str, str]:
+        if tree not in self._digests:
+            self._digests[tree] = digests(self.archive(tree))
+        return self._digests[tree]
 
     def with_part(self, files: Sequence[FileChange]) -> str | None:
         """Return the tree with a part of the patch, or None where that part does not stand by itself."""
@@ -169,28 +180,46 @@ class _Runs:
                 return {}
 
 
-def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs) -> verdict.Facts:
-    facts = verdict.Facts(
+def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs) -> Facts:
+    facts = Facts(
         report,
         examples_before=runs.examples(request.base_sha),
         examples_after=runs.examples(tree),
         timeout_s=request.test_timeout_s,
         dimension=request.dimension,
         task_text=request.task_text,
+        command=request.test_command,
+        setup=request.setup,
     )
     command = request.test_command
     if command is None:
         with runs.sandbox(tree) as sandbox:
-            return replace(facts, unparsable=_unparsable(sandbox, report))
-    before = request.before or runs.tests(request.base_sha, command)
-    unparsable: list[Sequence[str] | None] = [None]
+            return replace(facts, unparsable=unparsable(sandbox, report.files, None))
+    before = baseline = request.before or runs.tests(request.base_sha, command)
+    if before.timed_out and command.runner == "pytest" and is_plain_pytest(command.command):
+        near, others = nearest(runs.archive(tree), [change.path for change in report.files])
+        runs.parts = batches.split(near, others)
+        before = runs.tests(request.base_sha, command)
+    unread: list[Sequence[str] | None] = [None]
 
     def parse(sandbox: Sandbox) -> None:
-        unparsable[0] = _unparsable(sandbox, report)
+        unread[0] = unparsable(sandbox, report.files, command.runner)
 
     after = runs.tests(tree, command, first=parse)
+    if runs.parts:
+        before, after = batches.comparable(
+            before, after, [change.path for change in report.test_files if change.kind == "added"]
+        )
     unfixed = _unfixed(report, command, runs)
-    facts = replace(facts, before=before, after=after, unfixed=unfixed, unparsable=unparsable[0])
+    facts = replace(
+        facts,
+        baseline=baseline,
+        before=before,
+        after=after,
+        unfixed=unfixed,
+        unparsable=unread[0],
+        suite_files=sum(map(len, runs.parts)),
+    )
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
 
@@ -222,7 +251,7 @@ def _originals(
     return runs.tests(tree, command, sorted({*edited, *(test.split("::", 1)[0] for test in fixed)}))
 
 
-def _flaky(facts: verdict.Facts, base: str, tree: str, command: TestCommand, runs: _Runs) -> frozenset[str]:
+def _flaky(facts: Facts, base: str, tree: str, command: TestCommand, runs: _Runs) -> frozenset[str]:
     """Run what changed once more; return the tests that do not repeat themselves."""
     before, after = facts.before, facts.after
     if before is None or after is None or after.timed_out:
@@ -246,21 +275,3 @@ def _files(tests: Collection[str], command: TestCommand) -> Sequence[str]:
     files = {test.split("::", 1)[0] for test in tests}
     plain = command.runner == "pytest" and is_plain_pytest(command.command)
     return sorted(files) if plain and all(file.endswith(".py") for file in files) else ()
-
-
-def _unparsable(sandbox: Sandbox, report: PatchReport) -> Sequence[str] | None:
-    paths = [change.path for change in report.files if change.path.endswith(".py") and change.kind != "deleted"]
-    if not paths:
-        return ()
-    names = base64.b64encode(json.dumps(paths).encode()).decode()
-    script = base64.b64encode(_PARSE.encode()).decode()
-    result = sandbox.execute(
-        f'python3 -I -c "$(printf %s {script} | base64 -d)" "$(printf %s {names} | base64 -d)"', timeout_s=_PARSE_S
-    )
-    line = next((line for line in result.output.splitlines() if line.startswith("PARSED")), None)
-    if line is None:
-        return None
-    try:
-        return [str(path) for path in json.loads(line.removeprefix("PARSED"))]
-    except ValueError:
-        return None

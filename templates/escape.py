@@ -6,6 +6,7 @@ do none of it.
 """
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable
 
@@ -50,6 +51,11 @@ def block(text: object, language: str = "", limit: int = 20_000) -> str:
     return f"{fence}{language}\n{body}\n{fence}"
 
 
+def shell(text: object) -> str:
+    """Return untrusted text as one word of a shell line."""
+    return shlex.quote(plain(text))
+
+
 def cut(text: str, limit: int) -> str:
     """Return text of at most `limit` characters, an ellipsis in place of what was cut from its end."""
     return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
@@ -90,5 +96,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "line": line,
     "code": code,
     "block": block,
+    "shell": shell,
     "usd": usd,
 }

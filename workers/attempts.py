@@ -10,7 +10,7 @@ from sqlmodel import select
 from routing import RoutingDecision
 from routing.pool import resolve_key
 from routing.records import decision_columns
-from sandbox.agent import Step, run_agent
+from sandbox.agent import Agent, CommandLineAgent, Step, run_agent
 from sandbox.types import (
     AgentLimits,
     AgentRun,
@@ -23,15 +23,17 @@ from sandbox.verify import VerifyRequest, verify
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
 from store.states import AttemptState, TaskState
-from store.tables import Attempt, Decision, Verification
+from store.tables import Attempt, Decision
 from store.tracing import span
 from store.types import utc_now
+from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
 from workers.history import record
 from workers.reports import try_report
 from workers.run import AttemptMeter, Run
 from workers.trajectories import GrowingTrajectory
+from workers.verdicts import verification_row
 
 _log = structlog.get_logger(__name__)
 
@@ -84,7 +86,7 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
 
 def _baseline(made: Sequence[Attempted]) -> TestReport | None:
     """The tests' state before any patch, once an attempt has measured it."""
-    return next((a.result.before for a in made if a.result is not None and a.result.before is not None), None)
+    return next((a.result.baseline for a in made if a.result is not None and a.result.baseline is not None), None)
 
 
 def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | None) -> Attempted:
@@ -96,11 +98,15 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         model=attempt.model,
     )
     settings = run.runtime.settings
+    kept = run.runtime.baselines
+    key = key_of(work, run.runtime.backend, settings.test_timeout_s)
+    before = before or kept.get(key)
     request = VerifyRequest(
         base_sha=work.source.base_sha,
         patch=attempt.patch,
         image=work.sandbox.image,
         test_command=work.test_command,
+        setup=work.setup,
         task_text=work.source.text,
         dimension=work.routing_task.dimension.value,
         rules=work.rules,
@@ -111,6 +117,8 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     )
     with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
         result = verify(request, work.sandboxes, work.source.mirror)
+    if before is None and result.baseline is not None:
+        kept.keep(key, result.baseline)
     _judge(run, attempt, result)
     return Attempted(attempt, result)
 
@@ -153,7 +161,7 @@ def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
     sandbox = work.sandboxes.open(work.sandbox)
     try:
         sandbox.put_tree(work.archive)
-        return run_agent(
+        return agent_for(run, attempt.model)(
             AgentTask(
                 title=work.source.title,
                 text=work.source.text,
@@ -179,6 +187,12 @@ def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
 
 def _unworkable(error: AcrouterError, exit_status: str) -> AgentRun:
     return AgentRun(exit_status, 0, 0, 0, 0.0, "", {}, str(error))
+
+
+def agent_for(run: Run, model: str) -> Agent:
+    """Return what works with a model: mini-swe-agent, unless its entry in the pool names a program."""
+    program = run.runtime.pool.get(model).agent
+    return CommandLineAgent(program.command, program.environment) if program else run_agent
 
 
 def endpoint(run: Run, model: str) -> ModelEndpoint:
@@ -248,45 +262,7 @@ def _judge(run: Run, attempt: Attempt, result: VerificationResult) -> None:
         attempt.score = result.score
         session.merge(attempt)
         assert attempt.id is not None
-        session.add(
-            Verification(
-                attempt_id=attempt.id,
-                score=result.score,
-                verdict=result.verdict,
-                summary=_clean(result.summary),
-                signals=[
-                    {"name": s.name, "value": s.value, "weight": s.weight, "evidence": _clean(s.evidence)}
-                    for s in result.signals
-                ],
-                tests=_tests(result),
-            )
-        )
-
-
-def _tests(result: VerificationResult) -> dict[str, Any]:
-    def counts(report: TestReport | None) -> dict[str, Any] | None:
-        if report is None:
-            return None
-        return {
-            "passed": report.passed,
-            "failed": report.failed,
-            "exit_code": report.exit_code,
-            "timed_out": report.timed_out,
-            "duration_s": round(report.duration_s, 3),
-            "output_tail": report.output_tail,
-        }
-
-    report = result.after or result.before
-    tests: dict[str, Any] = _clean(
-        {
-            "command": report.command if report else "",
-            "before": counts(result.before),
-            "after": counts(result.after),
-            "fail_to_pass": list(result.fail_to_pass),
-            "pass_to_fail": list(result.pass_to_fail),
-        }
-    )
-    return tests
+        session.add(verification_row(attempt.id, result))
 
 
 def _clean(value: Any) -> Any:

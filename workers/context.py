@@ -32,6 +32,8 @@ class Work:
     sandbox: SandboxSpec
     """Of every sandbox of this task."""
     sandboxes: SandboxesAhead
+    setup: tuple[str, ...]
+    """The commands that made the image."""
     test_command: TestCommand | None
     rules: PatchRules
     hint: str
@@ -48,7 +50,8 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         archive = Path(folder) / "tree.tar"
         source.mirror.archive(source.base_sha, archive)
         run.check()
-        spec = SandboxSpec(_image(run, source, archive), labels(run), sandbox_limits(run.runtime.settings))
+        image, setup = _image(run, source, archive)
+        spec = SandboxSpec(image, labels(run), sandbox_limits(run.runtime.settings))
         task = run.task()
         # A person's word, by a label or the repository's configuration, goes before what the text looks like.
         asked = task.dimension or source.config.dimension
@@ -71,6 +74,7 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                 archive=archive,
                 sandbox=spec,
                 sandboxes=sandboxes,
+                setup=setup,
                 test_command=discover(archive, source.config.test or None),
                 rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths), allowed=source.config.allowed_paths),
                 hint=task.hint,
@@ -92,20 +96,21 @@ def labels(run: Run) -> dict[str, str]:
     return {"task": str(run.task_id), "owner": run.runtime.name}
 
 
-def _image(run: Run, source: Source, archive: Path) -> str:
-    """The image with the repository's dependencies; made once for each state of its lock files."""
+def _image(run: Run, source: Source, archive: Path) -> tuple[str, tuple[str, ...]]:
+    """The image with the repository's dependencies, made once for each state of its lock files, and what made it."""
     backend = run.runtime.backend
     base = backend.ensure_base()
     plan = detect(archive, commands=source.config.setup or None, base=base)
     if not plan.commands:
-        return base
+        return base, ()
     run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
-    return backend.prepare(
+    image = backend.prepare(
         archive,
         plan,
         timeout_s=run.runtime.settings.setup_timeout_s,
         labels=labels(run),
     )
+    return image, tuple(plan.commands)
 
 
 def _paths(archive: Path) -> list[str]:

@@ -9,6 +9,7 @@ from routing.pool import ModelPool
 from sandbox.types import Backend
 from store.database import Database
 from store.settings import Settings
+from workers.baselines import Baselines
 from workers.brain import Brain
 from workers.ports import DeliveryHandler, Forge, Queue
 
@@ -29,6 +30,10 @@ class Runtime:
     """Names this process in leases and heartbeats: host and process id."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the process must end: what is held is handed back."""
+
+    @property
+    def baselines(self) -> Baselines:
+        return Baselines(self.settings.data_dir / "baselines")
 
     @property
     def mirrors_dir(self) -> Path:

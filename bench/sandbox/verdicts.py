@@ -2,11 +2,13 @@
 
 For each bug of the catalogue patches of known kinds are judged: the released fix with a test (`right`), a change that
 misses the bug (`wrong`), one that breaks other tests (`breaking`), none (`empty`); and, on top of a commit that holds a
-failing test of the bug, patches that delete it, skip it, or make its assertions hold whatever happens.
+failing test of the bug, patches that delete it, skip it, make its assertions hold whatever happens, or write over it
+while the tests run. Where the catalogue has no wrong or no breaking change of a bug, one is made that fits any.
 
 What is true of a patch comes from running, not from its name: the project's own tests, and the hidden tests of its next
 version, are run on the tree with the patch. A verdict agrees if it is `verified` exactly where the hidden tests pass
-and nothing that passed before fails, `breaking` exactly where something does, and `empty` for no change.
+and nothing that passed before fails, `breaking` exactly where something does or its file cannot be collected any more,
+and `empty` for no change.
 """
 
 import re
@@ -15,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bot.demo.materialise import BugRepository
 from sandbox import baseline
@@ -23,6 +25,7 @@ from sandbox.checkout import Mirror
 from sandbox.comparison import failing, passing, results_of
 from sandbox.setup_plan import detect
 from sandbox.testing import discover, run_tests
+from sandbox.testing.run import file_of
 from sandbox.types import Author, Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, Verdict
 from sandbox.verify import VerifyRequest, run_baseline, verify
 
@@ -30,6 +33,8 @@ _LABELS = {"task": "bench-verdicts", "owner": "bench"}
 _SETUP_S = 600.0
 _TESTS_S = 600.0
 _SOURCE_CHANGE = "\n# Reviewed.\n"
+_IDLE_TEST = "def test_idle():\n    assert 1 + 1 == 2\n"
+_RAISES = '\nraise RuntimeError("This module cannot be used.")\n'
 
 
 @dataclass(frozen=True)
@@ -89,17 +94,19 @@ class _Court:
     def judge(self) -> Iterator[Judged]:
         bug, test = self._bug, (self._bug.regression_test.path, self._bug.regression_test.text)
         plain = [_Change("right", [test], self._repository.fix_patch), _Change("empty")]
-        if bug.misses:
-            plain.append(_Change("wrong", [(bug.misses.path, bug.misses.text)]))
-        if bug.breaks:
-            plain.append(_Change("breaking", [(bug.breaks.path, bug.breaks.text)]))
+        source = (min(bug.fix), _SOURCE_CHANGE)
+        beside = PurePosixPath(test[0]).parent
+        missing = (str(beside / "test_0_idle.py"), _IDLE_TEST)
+        plain.append(_Change("wrong", [(bug.misses.path, bug.misses.text)] if bug.misses else [source, missing]))
+        broken = [(bug.breaks.path, bug.breaks.text)] if bug.breaks else [(min(bug.fix), _RAISES)]
+        plain.append(_Change("breaking", broken))
         yield from self._judge_on(self._repository.base_sha, plain)
 
-        source = (min(bug.fix), _SOURCE_CHANGE)
         silenced = [
             _Change("deletes the test", [source], replaced=[(test[0], None)]),
             _Change("skips the test", [source], replaced=[(test[0], _skipped(test[1]))]),
             _Change("weakens the test", [source], replaced=[(test[0], _hollow(test[1]))]),
+            _Change("writes over the test", [source, (str(beside / "test_0.py"), _writes_over(test[0]))]),
         ]
         yield from self._judge_on(self._with_failing_test(test), silenced)
 
@@ -127,8 +134,9 @@ class _Court:
             return "empty"
         with self._sandbox(self._mirror.tree_with_patch(base, patch)) as sandbox:
             own = run_tests(sandbox, self._command, timeout_s=_TESTS_S)
-            if passing(before) & failing(own):
-                return "breaking"
+            gone = passing(before) - set(results_of(own))
+            if passing(before) & failing(own) or any(file_of(test, list(failing(own))) for test in gone):
+                return "breaking"  # they fail, or their files cannot even be collected
             for path, content in self._repository.hidden_tests.items():
                 sandbox.put_file(path, content)
             nodes = " ".join(shlex.quote(node) for node in self._bug.hidden.ids)
@@ -178,6 +186,15 @@ class _Court:
 
 def _skipped(test: str) -> str:
     return "import pytest\n" + re.sub(r"^(?=def test_)", "@pytest.mark.skip\n", test, flags=re.MULTILINE)
+
+
+def _writes_over(test: str) -> str:
+    """Return a module that is collected before the test and hollows it."""
+    return (
+        "import re\nfrom pathlib import Path\n\n"
+        f"other = Path(__file__).with_name({PurePosixPath(test).name!r})\n"
+        "other.write_text(re.sub(r'(?m)^(\\s+)assert .*$', r'\\1assert True', other.read_text()))\n"
+    )
 
 
 def _hollow(test: str) -> str:

@@ -1,6 +1,11 @@
 """Which files are tests, by their names."""
 
 import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from sandbox.patch_text import FileChange
+from sandbox.types import RunnerName, TestCommand
 
 _FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__snapshots__", "testdata"})
 _NAMES = re.compile(
@@ -9,12 +14,36 @@ _NAMES = re.compile(
     r"|.*_test\.(?:go|rs|rb|c|cc|cpp)"
     r"|.*Tests?\.(?:java|kt|cs)"
     r"|.*\.(?:snap|ambr|golden)|jest\.config\.[cm]?[jt]s(?:on)?|vitest\.config\.[cm]?[jt]s"
-    r"|pytest\.ini|\.coveragerc|tox\.ini"
+    r"|pytest\.ini|\.coveragerc|tox\.ini|(?:site|user)customize\.py"
 )
+_STAND_IN = re.compile(r"_?pytest(?:\.py|/.*)|unittest(?:\.py|/.*)")
+"""At the root, where Python finds them before the runner itself."""
 _MODULE = re.compile(
     r"(?:test_.*|.*_tests?|tests?\d*|test[a-z].*)\.py|.*[._-](?:test|spec)\.[cm]?[jt]sx?|.*_test\.(?:go|rs|rb|c|cc|cpp)"
     r"|.*Tests?\.(?:java|kt|cs)"
 )
+
+
+_READ_BY = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "npm": ("package.json",),
+    "pnpm": ("package.json",),
+    "yarn": ("package.json",),
+    "tox": ("pyproject.toml", "setup.cfg"),
+    "nox": ("noxfile.py",),
+    "just": ("justfile", "Justfile"),
+}
+"""Program of a test command -> the files that say what it does."""
+_CONFIGURED_IN: Mapping[RunnerName, tuple[str, ...]] = {
+    "pytest": ("pyproject.toml", "setup.cfg"),
+    "jest": ("package.json",),
+    "vitest": ("package.json", "vite.config.ts", "vite.config.mts", "vite.config.js", "vite.config.mjs"),
+    "cargo": ("Cargo.toml", ".cargo/config.toml"),
+    "maven": ("pom.xml",),
+    "gradle": ("build.gradle", "build.gradle.kts"),
+}
+"""Files that hold a runner's configuration among other things."""
+_ABOUT_TESTS = re.compile(r"test|addopts|norecursedirs|plugin|setupFiles|harness|surefire|junit", re.IGNORECASE)
 
 
 def is_test_module(path: str) -> bool:
@@ -25,4 +54,27 @@ def is_test_module(path: str) -> bool:
 def is_test_path(path: str) -> bool:
     """Return whether a file is a test, or of the tests (fixtures, snapshots, their configuration)."""
     *folders, name = path.split("/")
-    return any(folder.lower() in _FOLDERS for folder in folders) or _NAMES.fullmatch(name) is not None
+    named = _NAMES.fullmatch(name) is not None or _STAND_IN.fullmatch(path) is not None
+    return named or any(folder.lower() in _FOLDERS for folder in folders)
+
+
+def how_tests_run(command: TestCommand | None, changes: Sequence[FileChange]) -> frozenset[str]:
+    """Return which changed files say how the tests of a command are run: those that it names, those that its program
+    reads where the exit code is all that is known, and a runner's configuration where a changed line is about tests.
+    """
+    if command is None:
+        return frozenset()
+    try:
+        words = shlex.split(command.command)
+    except ValueError:
+        words = command.command.split()
+    named = {word.removeprefix("./") for word in words}
+    if command.runner == "exit_code":
+        named |= {file for program, files in _READ_BY.items() if program in words for file in files}
+    configured = _CONFIGURED_IN.get(command.runner, ())
+    return frozenset(
+        change.path
+        for change in changes
+        if change.path in named
+        or (change.path in configured and any(_ABOUT_TESTS.search(line) for line in (*change.added, *change.removed)))
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Literal, cast
 
 from sandbox.errors import SandboxError
 from sandbox.types import Backend, Sandbox, SandboxSpec
@@ -90,11 +90,16 @@ def pull_request(number: int, branch: str, head_sha: str) -> PullRequestInfo:
 class NoSandboxes:
     """A backend that cleans up and has a base image, and starts nothing."""
 
+    name: Literal["docker", "bubblewrap"] = "docker"
+
     def __init__(self) -> None:
         self.removed: list[str] = []
 
     def ensure_base(self) -> str:
         return "base"
+
+    def identify(self, image: str) -> str:
+        return image
 
     def open(self, spec: SandboxSpec) -> Sandbox:
         raise SandboxError(f"No sandbox of {spec.image} is started in this test.")

@@ -101,6 +101,16 @@ def test_line_ends_and_bytes_that_are_not_utf8_arrive_exactly(
     assert {f.path for f in inspect_patch(patch).files if f.binary} == {"latin1.txt", "blob.bin", "odd [x]*.txt"}
 
 
+def test_a_name_that_is_not_utf8_is_refused_and_its_patch_is_text(box: Sandbox) -> None:
+    sh(box, r"printf 'x = 1\r\n' > $'caf\xe9.py'; mkdir $'d\xff'; echo x > $'d\xff/a.py'")
+    patch = baseline.take_patch(box)
+    patch.encode("ascii")
+    report = inspect_patch(patch)
+    assert len(report.files) == len(report.rejected) == 2
+    assert all("not UTF-8" in reason for reason in report.rejected)
+    "".join(report.rejected).encode("ascii")
+
+
 def test_attributes_filters_and_configuration_of_the_tree_do_not_act(box: Sandbox) -> None:
     sh(
         box,

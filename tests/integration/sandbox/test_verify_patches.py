@@ -64,6 +64,12 @@ def test_a_fix_with_a_test_that_reproduces_is_verified(bench: Bench) -> None:
     assert result.verdict == "verified"
     assert result.fail_to_pass == ["tests/test_stats.py::test_mean"]
     assert signal(result, "reproduction") == 1.0
+    evidence = result.evidence
+    assert (evidence.fixed, evidence.reproductions, evidence.idle) == ([], ["tests/test_stats.py::test_mean"], [])
+    assert evidence.test_files == [("modified", "tests/test_stats.py")]
+    assert evidence.by_hand is not None
+    assert evidence.by_hand.proof == "python3 -m pytest tests/test_stats.py::test_mean"
+    assert evidence.by_hand.own_tests == ["tests/test_stats.py"]
     assert signal(result, "tests_not_weakened") == 1.0
 
 
@@ -73,6 +79,7 @@ def test_a_test_that_passes_anyway_proves_nothing(bench: Bench) -> None:
     result = bench.verify(project, project.patch({"stats.py": FIXED, "tests/test_stats.py": idle}))
     assert result.verdict == "unverified"
     assert signal(result, "reproduction") == 0.0
+    assert result.evidence.idle == ["tests/test_stats.py::test_idle"]
     assert result.score <= 0.6
 
 
@@ -128,16 +135,42 @@ def test_a_conftest_that_skips_everything_is_never_verified(bench: Bench) -> Non
     assert not result.fail_to_pass
 
 
-@pytest.mark.parametrize("name", ["conftest.py", "tests/conftest.py"])
-def test_a_conftest_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
-    project = bench.project(tests=FAILING)
+@pytest.mark.parametrize("name", ["conftest.py", "forged.py"])
+def test_a_plugin_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
+    config = "[tool.pytest.ini_options]\npythonpath = ['.']\n"
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": config})
+    plugged = {} if name == "conftest.py" else {"pyproject.toml": config + "addopts = '-p forged'\n"}
     conftest = (
         "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
         "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
     )
-    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n"}))
+    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n", **plugged}))
     assert result.verdict == "unverified"
     assert not result.fail_to_pass
+
+
+def test_a_test_that_writes_over_other_tests_is_named_and_proves_nothing(bench: Bench) -> None:
+    project = bench.project(tests=FAILING)
+    # Collected first: the failing test is replaced before it is read.
+    attack = (
+        "from pathlib import Path\n\nother = Path(__file__).with_name('test_stats.py')\n"
+        "other.write_text(other.read_text().replace('== 2', '== 3'))\n"
+    )
+    result = bench.verify(project, project.patch({"tests/test_0.py": attack, "stats.py": SOURCE + "# x\n"}))
+    assert result.verdict == "unverified"
+    assert "wrote over test files (tests/test_stats.py)" in result.summary
+    assert result.score <= 0.3
+    # The next run begins from the tree as it was.
+    assert bench.verify(project, project.patch({"stats.py": FIXED})).verdict == "verified"
+
+
+def test_a_makefile_that_runs_nothing_proves_nothing(bench: Bench) -> None:
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "Makefile": "test:\n\tpython3 -m pytest -q\n"})
+    patch = project.patch({"Makefile": "test:\n\ttrue\n", "stats.py": SOURCE + "# x\n"})
+    result = bench.verify(project, patch, test_command=TestCommand("make test", "exit_code", "Makefile"))
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+    assert result.evidence.test_files == [("modified", "Makefile")]
 
 
 def test_a_source_that_ends_the_test_run_early_is_not_believed(bench: Bench) -> None:

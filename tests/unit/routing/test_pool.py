@@ -48,6 +48,7 @@ def test_the_example_that_ships_is_a_valid_pool() -> None:
         ("    api_key_env: A\n    api_key_file: b", ["both 'api_key_env' and 'api_key_file'"]),
         ("    context_tokens: 100", ["'max_output_tokens' is larger than 'context_tokens'"]),
         ("    free: true", ["contradict"]),
+        ("    agent: {comand: codex}", ["models.0 (small).agent", "Did you mean 'command'?"]),
     ],
 )
 def test_a_mistake_is_named_with_its_entry_and_key(tmp_path: Path, line: str, words: list[str]) -> None:

@@ -12,14 +12,16 @@ from routing.types import Dimension
 from sandbox.comparison import compare, proving
 from sandbox.diff_place import named_files
 from sandbox.patch import inspect_patch
+from sandbox.reading import Facts
 from sandbox.signal_weights import BASE, WEIGHTS
 from sandbox.types import TestReport, TestStatus
-from sandbox.verdict import Facts, judge
+from sandbox.verdict import judge
 from tests.unit.sandbox.test_patch_inspection import change
 
 SOURCE = inspect_patch(change("src/a.py"))
 WITH_TEST = inspect_patch(change("src/a.py") + change("tests/test_a.py", removed=["x"], added=["    assert f() == 1"]))
 T = "tests/test_a.py::"
+BINARY = f"diff --git a/x b/x\nindex {'0' * 40}..{'1' * 40} 100644\nGIT binary patch\nliteral 0\nHcmV?d00001\n\n"
 
 
 def report(results: Mapping[str, TestStatus], exit_code: int | None = None, **changes: object) -> TestReport:
@@ -78,6 +80,26 @@ def test_hostile_text_does_not_stall_the_search_for_files(piece: str) -> None:
     assert len(named_files(piece * (200_000 // len(piece)))) <= 200
 
 
+@pytest.mark.parametrize(
+    ("name", "patch"),
+    [
+        ("few_files", "".join(change(f"src/f{n}.py") for n in range(40))),
+        ("modes_kept", "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"),
+        ("locks_kept", change("uv.lock")),
+        (
+            "text_only",
+            f"diff --git a/x b/x\nindex {'0' * 40}..{'1' * 40} 100644\nGIT binary patch\nliteral 0\nHcmV?d00001\n\n",
+        ),
+    ],
+)
+def test_what_a_reviewer_would_stop_at_is_a_signal(name: str, patch: str) -> None:
+    def value(of: str) -> float:
+        signals = judge(replace(facts({T + "a": "passed"}, {T + "a": "passed"}), patch=inspect_patch(of))).signals
+        return next(signal.value for signal in signals if signal.name == name) or 0.0
+
+    assert value(patch) < value(change("src/a.py")) == 1.0
+
+
 def test_fixed_and_nothing_broken_is_verified() -> None:
     result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "passed"}))
     assert (result.verdict, result.score) == ("verified", 1.0)
@@ -89,6 +111,18 @@ def test_fixed_and_something_broken_is_breaking() -> None:
     assert result.fail_to_pass == [T + "a"]
     assert result.pass_to_fail == [T + "b"]
     assert result.score <= 0.2
+
+
+def test_tests_that_were_written_over_while_they_ran_prove_nothing() -> None:
+    before: dict[str, TestStatus] = {T + "a": "failed", T + "b": "passed"}
+    after: dict[str, TestStatus] = {T + "a": "passed", T + "b": "passed"}
+    rewriting = replace(facts(before, after), after=report(after, rewritten=["tests/test_a.py"]))
+    result = judge(rewriting)
+    assert result.verdict == "unverified"
+    assert "wrote over test files (tests/test_a.py)" in result.summary
+    # A suite that does so by itself is no sign of anything.
+    habit = report(before, rewritten=["tests/test_a.py"])
+    assert judge(replace(rewriting, before=habit)).verdict == "verified"
 
 
 def test_a_test_that_vanished_from_an_untouched_file_is_broken() -> None:

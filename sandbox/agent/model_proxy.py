@@ -1,0 +1,210 @@
+"""The host's end of a command line agent's line: it calls one model, for money that was reserved, and nothing else."""
+
+import base64
+import json
+import math
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from sandbox.agent.allowed import allowed_body, allowed_headers
+from sandbox.agent.answers import Told, read_answer
+from sandbox.agent.clean import clean
+from sandbox.errors import BudgetExceeded, StopRequested
+from sandbox.types import AgentLimits, Meter, ModelEndpoint
+
+_MESSAGE_LIMIT = 24_000_000
+_ANSWER_LIMIT = 16_000_000
+_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+# As in sandbox.agent.failures: refused before any work was done.
+_NOT_BILLED = frozenset({503, 529})
+_CACHE_WRITE_SURCHARGE = 0.25
+
+
+@dataclass(frozen=True)
+class Call:
+    """One answered call, for the trajectory."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    at: float
+
+
+@dataclass(frozen=True)
+class _Api:
+    home: str
+    length: str
+    """What the request calls its most output tokens."""
+
+
+APIS: Mapping[str, _Api] = {
+    "/v1/chat/completions": _Api("https://api.openai.com", "max_tokens"),
+    "/v1/responses": _Api("https://api.openai.com", "max_output_tokens"),
+    "/v1/messages": _Api("https://api.anthropic.com", "max_tokens"),
+}
+"""The only paths there are, and where they lead if the pool names no `api_base`."""
+
+
+class ModelProxy:
+    """Answers an agent's requests. Fulfils `guest_channel.Relay`: it never raises.
+
+    The model, its key, its address and the most tokens of an answer are ours, whatever a request says. `ended` says why
+    the agent is to end: an exit status of `run_agent`'s, and the reason; `failure` is what should have been raised.
+    """
+
+    def __init__(
+        self,
+        endpoint: ModelEndpoint,
+        meter: Meter,
+        limits: AgentLimits,
+        *,
+        remaining_s: Callable[[], float],
+        after_call: Callable[["ModelProxy"], None],
+    ) -> None:
+        self.calls: list[Call] = []
+        self.ended: tuple[str, str] | None = None
+        self.failure: Exception | None = None
+        self._endpoint = endpoint
+        self._meter = meter
+        self._limits = limits
+        self._remaining_s = remaining_s
+        self._after_call = after_call
+        self._spent_on_failures = 0.0
+        self._buffer = bytearray()
+
+    @property
+    def spent_usd(self) -> float:
+        return self._spent_on_failures + sum(call.cost_usd for call in self.calls)
+
+    def __call__(self, piece: bytes) -> bytes | None:
+        """Take a piece of a message; return the answer to a whole one, nothing before, None if the agent must end."""
+        self._buffer += piece
+        if len(self._buffer) < 4:
+            return b""
+        (length,) = struct.unpack(">I", self._buffer[:4])
+        if length > _MESSAGE_LIMIT or len(self._buffer) > length + 4:
+            self.ended = ("ModelError", "The agent's line to its model was misused.")
+            return None
+        if len(self._buffer) < length + 4:
+            return b""
+        message, self._buffer = bytes(self._buffer[4:]), bytearray()
+        try:
+            status, kind, content = self._answer(message)
+        except BudgetExceeded as error:
+            self.ended = ("BudgetExceeded", str(error))
+        except StopRequested as error:
+            self.ended = ("Stopped", str(error))
+        except Exception as error:  # noqa: BLE001  (raised again where the agent's end is waited for)
+            self.failure = error
+        if self.ended or self.failure:
+            return None
+        encoded = json.dumps(
+            {"status": status, "content_type": kind, "body": base64.b64encode(content).decode()}
+        ).encode()
+        return struct.pack(">I", len(encoded)) + encoded
+
+    def _answer(self, message: bytes) -> tuple[int, str, bytes]:
+        try:
+            request = json.loads(message)
+            method, path = str(request["method"]), str(request["path"]).partition("?")[0]
+            headers = allowed_headers(request["headers"])
+            content = base64.b64decode(request["body"])
+            body = json.loads(content) if content else {}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return _refusal(400, "This is no request that could be read.")
+        if method != "POST" or path not in APIS or not isinstance(body, dict):
+            return _refusal(403, f"Only {', '.join(APIS)} can be reached from here.")
+        try:
+            allowed = allowed_body(body)
+        except (ValueError, RecursionError) as error:
+            return _refusal(400, f"This request is not sent on: {error}.")
+        return self._call(path, headers, self._ours(APIS[path], allowed))
+
+    def _ours(self, api: _Api, body: dict[str, Any]) -> dict[str, Any]:
+        most = self._endpoint.max_output_tokens
+        asked = [body[name] for name in _LENGTHS if isinstance(body.get(name), int) and body[name] > 0]
+        kept = {name: value for name, value in body.items() if name not in _LENGTHS}
+        kept |= {"model": self._endpoint.litellm_id.split("/", 1)[-1], api.length: min([most, *asked])}
+        if kept.get("stream") and api.length == "max_tokens" and api.home.endswith("openai.com"):
+            kept["stream_options"] = {"include_usage": True}
+        return kept
+
+    def _call(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[int, str, bytes]:
+        content = json.dumps(body).encode()
+        worst = self._worst_usd(len(content))
+        if not self._may_call(worst):
+            return _refusal(402, "No call is left.")
+        reservation = self._meter.reserve(worst)
+        cost = worst  # until it is known to be less
+        try:
+            status, kind, answer = self._send(path, headers, content)
+            cost = self._cost(status, answer, worst)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            cost = 0.0
+            return _refusal(502, "The model cannot be reached.")
+        except httpx.HTTPError:
+            return _refusal(504, "The model did not answer.")
+        finally:
+            self._spent_on_failures += cost
+            self._meter.settle(reservation, cost)
+        if status == 200:
+            told = read_answer(answer)
+            self._spent_on_failures -= cost
+            self.calls.append(Call(clean(told.text), told.tokens_in, told.tokens_out, cost, time.time()))
+            self._after_call(self)
+        elif status in (401, 403, 404):
+            self.ended = ("ModelError", f"{self._endpoint.name} cannot be used: HTTP {status}")
+        return status, kind, answer
+
+    def _may_call(self, worst: float) -> bool:
+        if self._remaining_s() <= 0:
+            self.ended = ("TimeExceeded", "")
+        elif len(self.calls) >= self._limits.steps:
+            self.ended = ("LimitsExceeded", "")
+        elif self.spent_usd + worst > self._limits.cost_usd:
+            self.ended = ("LimitsExceeded", "The next call could pass the attempt's cost limit.")
+        return self.ended is None
+
+    def _send(self, path: str, headers: dict[str, str], content: bytes) -> tuple[int, str, bytes]:
+        base = (self._endpoint.api_base or APIS[path].home).rstrip("/").removesuffix("/v1")
+        key = self._endpoint.api_key or "none"
+        mine = {"x-api-key": key, "anthropic-version": "2023-06-01"} if path == "/v1/messages" else {}
+        sent = {**mine, **headers, "authorization": f"Bearer {key}", "content-type": "application/json"}
+        if path == "/v1/messages":
+            sent.pop("authorization")
+        timeout = max(min(self._endpoint.timeout_s, self._remaining_s()), 0.1)
+        received = bytearray()
+        with (
+            httpx.Client(timeout=timeout, follow_redirects=False) as client,
+            client.stream("POST", base + path, content=content, headers=sent) as response,
+        ):
+            for piece in response.iter_bytes():
+                received += piece
+                if len(received) > _ANSWER_LIMIT or self._remaining_s() <= 0:
+                    raise httpx.ReadTimeout("too long an answer")
+        answer = bytes(received).replace(key.encode(), b"[secret]") if self._endpoint.api_key else bytes(received)
+        return response.status_code, response.headers.get("content-type", "application/json"), answer
+
+    def _worst_usd(self, request_bytes: int) -> float:
+        tokens_in = math.ceil(request_bytes / 3 * (1 + _CACHE_WRITE_SURCHARGE))
+        return self._endpoint.cost_usd(tokens_in, self._endpoint.max_output_tokens)
+
+    def _cost(self, status: int, answer: bytes, worst: float) -> float:
+        if status == 200:
+            told = read_answer(answer)
+            return self._priced(told) if told.tokens_in and told.tokens_out else worst
+        return worst if status >= 500 and status not in _NOT_BILLED else 0.0
+
+    def _priced(self, told: Told) -> float:
+        cost = self._endpoint.cost_usd(told.tokens_in, told.tokens_out, min(told.cached, told.tokens_in))
+        return cost + _CACHE_WRITE_SURCHARGE * told.written * self._endpoint.input_usd_per_mtok / 1_000_000
+
+
+def _refusal(status: int, words: str) -> tuple[int, str, bytes]:
+    return status, "application/json", json.dumps({"error": {"type": "acrouter", "message": words}}).encode()
