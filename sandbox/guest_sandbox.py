@@ -86,9 +86,10 @@ class GuestSandbox:
 
     def put_tree(self, archive: Path) -> None:
         check_archive(archive)
+        # Files are as old as the sandbox: nothing that a set-up compiled is newer than a source that has changed since.
         # The tree's own files win over what a set-up left for it.
         command = (
-            f"tar -xf - -C {WORKSPACE} --no-same-owner && "
+            f"tar -xf - -C {WORKSPACE} --no-same-owner --touch && "
             f"if [ -f {PRODUCTS} ]; then tar -xf {PRODUCTS} -C {WORKSPACE} --skip-old-files; fi"
         )
         size = archive.stat().st_size
