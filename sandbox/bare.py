@@ -1,6 +1,7 @@
 """A bare repository of ours on the host: where git runs, and the lock that its writers share."""
 
 import fcntl
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -56,8 +57,13 @@ class BareRepository:
     def exists(self) -> bool:
         return (self.folder / "HEAD").exists()
 
+    @property
+    def used_at(self) -> float:
+        """When it was used last, in seconds since the epoch."""
+        return (self.folder / "info" / "attributes").stat().st_mtime
+
     def ensure(self) -> None:
-        """Make it where it is missing."""
+        """Make it where it is missing, and note that it is used."""
         attributes = self.folder / "info" / "attributes"
         if not attributes.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +73,7 @@ class BareRepository:
             draft = attributes.with_suffix(f".{time.monotonic_ns()}")
             draft.write_text(_ATTRIBUTES, encoding="ascii")
             draft.rename(attributes)
+        os.utime(attributes)
 
     @contextmanager
     def locked(self, timeout_s: float) -> Iterator[None]:

@@ -115,6 +115,20 @@ class GuestSandbox:
         answer = self._channel.call(request, timeout_s=_GRACE_S, limit=limit)
         return None if answer.header.get("missing") else answer.body
 
+    def ending_with(self, then: Callable[[], None]) -> "GuestSandbox":
+        """Have `then` called once after it has ended, and return itself."""
+        end = self._end
+
+        def both() -> None:
+            try:
+                if end is not None:
+                    end()
+            finally:
+                then()
+
+        self._end = both
+        return self
+
     def close(self) -> None:
         end, self._end = self._end, None
         if end is None:

@@ -183,6 +183,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         with runs.sandbox(tree) as sandbox:
             return replace(facts, unparsable=_unparsable(sandbox, report))
     before = request.before or runs.tests(request.base_sha, command)
+    if request.before is not None and before.note:  # nothing can be measured against it
+        return replace(facts, before=before, after=before, unparsable=None)
     unparsable: list[Sequence[str] | None] = [None]
 
     def parse(sandbox: Sandbox) -> None:

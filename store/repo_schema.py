@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from store.repo_config import ModelRules, OrganisationRules, RepositoryConfig, Triggers, Who
+from store.repo_config import ModelRules, OrganisationRules, RepositoryConfig, ServiceRules, Triggers, Who
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -22,6 +22,8 @@ def repository_config_schema() -> dict[str, Any]:
     _describe(RepositoryConfig, schema["properties"])
     for model in _PARTS:
         _describe(model, schema["$defs"][model.__name__]["properties"])
+    for table in (schema["properties"]["services"], schema["$defs"]["ServiceRules"]["properties"]["env"]):
+        table["additionalProperties"] = False  # a name that the pattern does not fit is an error
     for properties in (schema["properties"], schema["$defs"]["OrganisationRules"]["properties"]):
         for name in _SWITCHES & properties.keys():
             properties[name] = _with_booleans(properties[name])
@@ -33,7 +35,7 @@ def repository_config_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "title": ".acrouter.yml", **{k: v for k, v in schema.items() if k != "title"}}
 
 
-_PARTS: tuple[type[BaseModel], ...] = (ModelRules, OrganisationRules, Triggers, Who)
+_PARTS: tuple[type[BaseModel], ...] = (ModelRules, OrganisationRules, ServiceRules, Triggers, Who)
 _SWITCHES = frozenset({"escalation", "exploration", "onboarding"})
 
 

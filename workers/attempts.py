@@ -96,6 +96,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         model=attempt.model,
     )
     settings = run.runtime.settings
+    command = work.test_command.command if work.test_command else ""
     request = VerifyRequest(
         base_sha=work.source.base_sha,
         patch=attempt.patch,
@@ -107,7 +108,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         limits=work.sandbox.limits,
         labels=work.sandbox.labels,
         test_timeout_s=settings.test_timeout_s,
-        before=before,
+        before=work.environment.unmeasurable(command) or before,
     )
     with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
         result = verify(request, work.sandboxes, work.source.mirror)
