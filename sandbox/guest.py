@@ -12,6 +12,7 @@ process and which a fork bomb cannot outrun; so this must be the only trusted pr
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CHUNK = 1 << 16
+_PIPE = 1 << 20
 _INITS = {"docker-init", "tini", "catatonit"}
 
 
@@ -97,6 +99,12 @@ def reap() -> None:
             pass
 
 
+def widen(pipe: int) -> None:
+    """Make a pipe as wide as an unprivileged user may, so that fewer turns are taken; any other file stays as it is."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe, 1031, _PIPE)  # F_SETPIPE_SZ; Python names it since 3.10 only
+
+
 class Feeder:
     """Hands `expected` bytes from the host on to a command's stdin; a command that wants no more of them is no error.
 
@@ -109,13 +117,15 @@ class Feeder:
         self.pending = b""
         if pipe >= 0:
             os.set_blocking(pipe, False)
+            widen(pipe)
+            widen(0)
 
     def watch(self, poller: select.poll) -> None:
         poller.register(0, select.POLLIN)
 
     def move(self, poller: select.poll, descriptor: int) -> None:
         if descriptor == 0:
-            data = os.read(0, min(self.expected, _CHUNK) or 1)
+            data = os.read(0, min(self.expected, _PIPE) or 1)
             if not data or not self.expected:
                 raise OwnerGoneError
             self.expected -= len(data)

@@ -40,7 +40,7 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 _GRACE_S = 20.0
 """How much longer than a command's own time the guest may take to kill it and answer."""
-_CHUNK = 1 << 16
+_CHUNK = 1 << 20
 
 
 def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, int]) -> list[str]:
