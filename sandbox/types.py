@@ -101,6 +101,8 @@ class SetupPlan:
     """Where the plan comes from, for people: `.acrouter.yml`, `pyproject.toml`, ..."""
     base: str = ""
     """The image that it is made on, from `ensure_image`; empty: the base image."""
+    named_images: Sequence[tuple[str, str]] = ()
+    """Images that the repository's own containers start from, each after the file that says so. They are not used."""
 
 
 class CacheLimits(NamedTuple):

@@ -79,6 +79,9 @@ def _set_up(run: Run, config: RepositoryConfig, archive: Path, labels: dict[str,
     backend = run.runtime.backend
     base = own or backend.ensure_base()
     plan = replace(detect(archive, commands=config.setup or None, base=base), base=own)
+    for source, image in plan.named_images:
+        if not config.image and why_not(image, run.runtime.settings.sandbox_images) is None:
+            run.note(f"{source} names the image {image}. `image: {image}` in .acrouter.yml would have it used.")
     if not plan.commands:
         return base
     run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
