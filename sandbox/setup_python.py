@@ -32,9 +32,12 @@ REQUIREMENTS = ("requirements.txt", "requirements/base.txt", *_TEST_REQUIREMENTS
 # Trees come without .git: version plug-ins that ask git are told a version instead.
 _VERSION = "SETUPTOOLS_SCM_PRETEND_VERSION=0.0.1 PBR_VERSION=0.0.1"
 _TOOLS = "/tmp/acrouter-tools"  # noqa: S108  (inside the sandbox; not part of what is kept)
-_UV = (
-    f"UV_PROJECT_ENVIRONMENT={VENV} UV_PYTHON={VENV}/bin/python UV_PYTHON_DOWNLOADS=never UV_NO_CACHE=1 "
-    f'UV_DEFAULT_INDEX="${{PIP_INDEX_URL:-https://pypi.org/simple}}" {_TOOLS}/bin/uv sync --frozen --inexact'
+_UV = " ".join(
+    (
+        f"UV_PROJECT_ENVIRONMENT={VENV} UV_PYTHON={VENV}/bin/python UV_PYTHON_DOWNLOADS=never UV_NO_CACHE=1",
+        'UV_LINK_MODE=copy UV_DEFAULT_INDEX="${PIP_INDEX_URL:-https://pypi.org/simple}"',
+        f"{_TOOLS}/bin/uv sync --frozen --inexact",
+    )
 )
 _POETRY = f"POETRY_DYNAMIC_VERSIONING_BYPASS=0.0.1 POETRY_CACHE_DIR={_TOOLS}/cache {_TOOLS}/bin/poetry install -n"
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,7 @@ from sandbox import verdict
 from sandbox.ahead import Opener
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
+from sandbox.lint import Finding, lint, with_findings
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
 from sandbox.testing.discovery import is_plain_pytest
@@ -24,6 +26,8 @@ from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport,
 
 _EXAMPLE_S = 20.0
 _PARSE_S = 30.0
+_LINT_S = 120.0
+"""Of one linter."""
 # Run inside the sandbox, whose Python is the one that matters: prints the files that it cannot parse.
 _PARSE = """
 import ast, json, sys
@@ -68,6 +72,8 @@ class VerifyRequest:
     """As in SandboxSpec."""
     test_command: TestCommand | None
     """None: the repository has no tests."""
+    lint: Sequence[str] = ()
+    """Commands whose new findings count."""
     task_text: str = ""
     """The issue's text, whose examples are run as evidence."""
     dimension: str = ""
@@ -99,8 +105,10 @@ def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> Verificat
         return verdict.rejected([f"The patch does not apply: {error}"])
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
         runs = _Runs(request, sandboxes, trees, Path(folder))
-        facts = _collect(request, report, tree, runs)
-    return verdict.judge(facts)
+        result = verdict.judge(_collect(request, report, tree, runs))
+        if not request.lint or result.verdict == "breaking":
+            return result
+        return with_findings(result, _lint(request, tree, runs))
 
 
 def run_baseline(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> TestReport | None:
@@ -195,6 +203,11 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
     facts = replace(facts, before=before, after=after, unfixed=unfixed, unparsable=unparsable[0])
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
+
+
+def _lint(request: VerifyRequest, tree: str, runs: _Runs) -> Sequence[Finding]:
+    without, with_patch = (partial(runs.sandbox, each) for each in (request.base_sha, tree))
+    return lint(request.lint, without, with_patch, timeout_s=min(request.test_timeout_s, _LINT_S))
 
 
 def _unfixed(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:

@@ -120,6 +120,8 @@ class RepositoryConfig(_Strict):
     """Shell commands that install what the tests need; they run once, with the network. Empty: detected."""
     test: str = Field("", max_length=4000)
     """The command that runs the tests. Empty: detected."""
+    lint: Annotated[list[Command], Field(max_length=10), BeforeValidator(_one_or_many)] = []
+    """Commands that check the code's form. What they find with a patch and not without it lowers its score a little."""
     image: Image | Literal[""] = ""
     """The image that sandboxes start from, where the operator allows it (ACROUTER_SANDBOX_IMAGES). It needs python3,
     bash, tar and git. Empty: the operator's own."""

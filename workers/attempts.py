@@ -102,6 +102,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         patch=attempt.patch,
         image=work.sandbox.image,
         test_command=work.test_command,
+        lint=work.source.config.lint,
         task_text=work.source.text,
         dimension=work.routing_task.dimension.value,
         rules=work.rules,
