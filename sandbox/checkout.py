@@ -15,6 +15,7 @@ from sandbox.bare import REF, SHA, BareRepository, checked_sha
 from sandbox.errors import CheckoutError, PatchError, PushError
 from sandbox.git import GitFailedError, check_remote
 from sandbox.local_repository import head_of, uncommitted
+from sandbox.submodules import fetch_submodules
 from sandbox.tree_archives import TreeArchives
 from sandbox.types import Author, GitRemote
 
@@ -90,6 +91,14 @@ class Mirror:
                 local=local,
             )
 
+    def fetch_submodules(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
+        """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.
+
+        Archives have their files from now on. Returns what cannot be had, as sentences.
+        """
+        sha = checked_sha(treeish)
+        return fetch_submodules(self._bare, remote, sha, timeout_s=timeout_s, allow_local=self._allow_local)
+
     def has(self, sha: str) -> bool:
         """Return whether a commit is here."""
         if not self._bare.exists:
@@ -123,7 +132,8 @@ class Mirror:
     def archive(self, treeish: str, destination: Path) -> None:
         """Write the tree of a commit or tree SHA as an uncompressed tar: exactly its content, links as links.
 
-        Submodules are empty folders, LFS files their pointers. A commit's archive is kept for the next one.
+        Submodules that were not fetched are empty folders, LFS files their pointers. A commit's archive is kept for the
+        next one.
 
         Raises:
             CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.

@@ -59,7 +59,7 @@ def run_git(
     timeout_s: float,
     stdin: bytes = b"",
     stdout_to: Path | None = None,
-    stdout_limit: int | None = None,
+    file_limit: int | None = None,
     remote: GitRemote | None = None,
     environment: Mapping[str, str] | None = None,
     allow_local: bool = False,
@@ -67,8 +67,8 @@ def run_git(
     """Run one git command on the bare repository `git_dir` and return its stdout.
 
     With `remote`, its token goes to git as an HTTP header, by environment (GIT_CONFIG_COUNT, git-config(1)) and for
-    that URL only. `allow_local` lets git read another repository by its path. `stdout_limit` bounds, in bytes, what it
-    may write into the file `stdout_to`: a small tree can name itself again and again and be endless when listed.
+    that URL only. `allow_local` lets git read another repository by its path. `file_limit` bounds, in bytes, every file
+    that it writes, packs and `stdout_to`: a small tree can name itself again and again and be endless when listed.
 
     Raises:
         GitFailedError: it failed or passed its time limit.
@@ -94,9 +94,9 @@ def run_git(
             )
         except OSError as error:
             raise GitFailedError(f"git cannot be started: {error.strerror}") from error
-        if stdout_limit is not None:
+        if file_limit is not None:
             with contextlib.suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (stdout_limit, stdout_limit))
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_limit, file_limit))
         try:
             output, errors = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -107,8 +107,8 @@ def run_git(
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
-    if process.returncode == -signal.SIGXFSZ:
-        raise GitFailedError(f"git {arguments[0]} gave more than {(stdout_limit or 0) >> 20} MB")
+    if file_limit is not None and process.returncode == -signal.SIGXFSZ:
+        raise GitFailedError(f"git {arguments[0]} gave more than {file_limit >> 20} MB")
     if process.returncode:
         said = ((output or b"") + (errors or b"")).decode("utf-8", "replace")  # push speaks on stdout
         raise GitFailedError(scrub(said.strip()[-2000:], secrets) or f"git {arguments[0]} failed")

@@ -42,15 +42,15 @@ class LastArchive:
 
 
 class KeptArchive:
-    """One archive in `folder`: `TREE.tar`, and `TREE.places`, which is written last."""
+    """One archive in `folder`: `NAME.tar`, and `NAME.places`, which is written last. A name stands for one content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def give(self, tree: str, destination: Path) -> bool:
-        """Make `destination` the archive of this very tree; return whether it was here."""
-        archive = self._folder / f"{tree}.tar"
-        if self._places(tree) is None:
+    def give(self, name: str, destination: Path) -> bool:
+        """Make `destination` the archive of this name; return whether it was here."""
+        archive = self._folder / f"{name}.tar"
+        if self._places(name) is None:
             return False
         try:
             _link_or_copy(archive, destination)
@@ -72,7 +72,7 @@ class KeptArchive:
                         return
             yield None
 
-    def replace(self, tree: str, archive: Path, pieces: Mapping[Entry, Piece]) -> None:
+    def replace(self, name: str, archive: Path, pieces: Mapping[Entry, Piece]) -> None:
         """Keep `archive` instead of what is kept; where another process is at it, or the disk is full, it is not."""
         self._folder.mkdir(exist_ok=True)
         with (self._folder / "lock").open("w") as lock, contextlib.suppress(OSError):
@@ -80,20 +80,20 @@ class KeptArchive:
             for old in self._folder.iterdir():
                 if old.name != "lock":
                     old.unlink(missing_ok=True)
-            _link_or_copy(archive, self._folder / f"{tree}.tar")
+            _link_or_copy(archive, self._folder / f"{name}.tar")
             records = [f"{_boot()} {archive.stat().st_size}"]
             records += [f"{e.mode} {e.object_id} {p.start} {p.length} {e.path}" for e, p in pieces.items()]
             draft = self._folder / "draft"
             draft.write_bytes("\0".join(records).encode("utf-8", "surrogateescape"))
-            draft.rename(self._folder / f"{tree}.places")
+            draft.rename(self._folder / f"{name}.places")
 
-    def _places(self, tree: str) -> dict[Entry, Piece] | None:
+    def _places(self, name: str) -> dict[Entry, Piece] | None:
         """Return where everything stands in a kept archive; None where it is not whole, or was written before the
         machine started last: what a power failure left of it is not known.
         """
         try:
-            content = (self._folder / f"{tree}.places").read_bytes()
-            size = (self._folder / f"{tree}.tar").stat().st_size
+            content = (self._folder / f"{name}.places").read_bytes()
+            size = (self._folder / f"{name}.tar").stat().st_size
         except OSError:
             return None
         first, *records = content.decode("utf-8", "surrogateescape").split("\0")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.guest_sandbox import VENV
-from sandbox.setup_test_needs import Needs, test_needs
+from sandbox.setup_test_needs import Needs, needs_of_tests
 from sandbox.setup_tree import Found, Tree, tried
 
 PIP = "python -m pip install --no-input"
@@ -70,7 +70,7 @@ def python(tree: Tree) -> Found | None:
         commands.append(f"{PIP} " + " ".join(f"-r {name}" for name in requirements))
         sources.extend(requirements)
         enough = enough or any(name in _TEST_REQUIREMENTS for name in requirements)
-    if not enough and (needs := test_needs(tree)) is not None:
+    if not enough and (needs := needs_of_tests(tree)) is not None:
         commands.append(_installing(needs, project is not None))
         sources.append(needs.source)
     return Found(commands, ", ".join(sources)) if commands else None

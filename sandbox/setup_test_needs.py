@@ -29,15 +29,12 @@ class Needs:
     source: str
 
 
-def test_needs(tree: Tree) -> Needs | None:
+def needs_of_tests(tree: Tree) -> Needs | None:
     """Return what the first of tox and nox that names anything names, or None."""
     for source, read in (("tox.ini", _tox_ini), ("pyproject.toml", _tox_toml), ("noxfile.py", _nox)):
         if source in tree.files and (needs := _needs(list(read(tree.files[source])), source, tree)) is not None:
             return needs
     return None
-
-
-test_needs.__test__ = False  # type: ignore[attr-defined]  (not one of pytest's)
 
 
 def _needs(words: list[str], source: str, tree: Tree) -> Needs | None:

@@ -6,6 +6,7 @@ unpacking an object, and asks git only for the rest. Nothing is ever unpacked on
 `git cat-file`, which knows no attributes, filters or configuration of a tree.
 """
 
+import hashlib
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from sandbox.archives import PathCheck
 from sandbox.bare import BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.kept_archive import Entry, KeptArchive, Piece
+from sandbox.submodules import MOST, fetched_submodules
 
 _LISTING_LIMIT = 256 << 20
 """Bytes of a tree's listing, about two million files."""
@@ -43,12 +45,16 @@ class TreeArchives:
             CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.
         """
         destination.unlink(missing_ok=True)  # it may share its bytes with the one that is kept
-        if self._kept.give(tree, destination):
+        submodules = fetched_submodules(self._repository)
+        name = tree
+        if submodules:
+            name += "-" + hashlib.sha256("".join(sorted(submodules)).encode()).hexdigest()[:16]
+        if self._kept.give(name, destination):
             return
         with ExitStack() as stack:
             folder = tempfile.TemporaryDirectory(prefix=".acrouter-", dir=destination.parent)
             scratch = Path(stack.enter_context(folder))
-            entries = self._list(tree, scratch / "listing")
+            entries = self._list(tree, submodules, scratch / "listing")
             last = stack.enter_context(self._kept.open())
             known = last.pieces if last is not None else {}
             missing = [entry for entry in entries if entry not in known and entry.mode not in (_TREE, _SUBMODULE)]
@@ -56,17 +62,30 @@ class TreeArchives:
             archive = stack.enter_context(destination.open("xb", buffering=_CHUNK))
             pieces = _assemble(entries, last.file if last is not None else None, known, blobs, archive)
         if keep:
-            self._kept.replace(tree, destination, pieces)
+            self._kept.replace(name, destination, pieces)
 
-    def _list(self, tree: str, listing: Path) -> list[Entry]:
-        arguments = ("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
-        self._repository.git(*arguments, stdout_to=listing, stdout_limit=_LISTING_LIMIT)
+    def _list(self, tree: str, submodules: frozenset[str], listing: Path) -> list[Entry]:
         check = PathCheck()
+        entries = []
+        left = MOST
+        for entry in self._lines(tree, listing):
+            check.add(entry.path, is_link=entry.mode == _LINK)
+            entries.append(entry)
+            if entry.mode == _SUBMODULE and entry.object_id in submodules and left:
+                left -= 1
+                for inner in self._lines(entry.object_id, listing):
+                    path = f"{entry.path}/{inner.path}"
+                    check.add(path, is_link=inner.mode == _LINK)
+                    entries.append(inner._replace(path=path))
+        return entries
+
+    def _lines(self, tree: str, listing: Path) -> list[Entry]:
+        arguments = ("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
+        self._repository.git(*arguments, stdout_to=listing, file_limit=_LISTING_LIMIT)
         entries = []
         for line in listing.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
             attributes, path = line.split("\t", 1)
             mode, _, object_id = attributes.split(" ")
-            check.add(path, is_link=mode == _LINK)
             entries.append(Entry(mode, object_id, path))
         return entries
 
@@ -75,7 +94,7 @@ class TreeArchives:
             return BytesIO()
         wanted = "".join(f"{entry.object_id}\n" for entry in entries).encode()
         arguments = ("cat-file", "--batch", "--buffer")
-        self._repository.git(*arguments, stdin=wanted, stdout_to=contents, stdout_limit=_CONTENT_LIMIT)
+        self._repository.git(*arguments, stdin=wanted, stdout_to=contents, file_limit=_CONTENT_LIMIT)
         return contents.open("rb")
 
 

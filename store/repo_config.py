@@ -120,6 +120,8 @@ class RepositoryConfig(_Strict):
     """Shell commands that install what the tests need; they run once, with the network. Empty: detected."""
     test: str = Field("", max_length=4000)
     """The command that runs the tests. Empty: detected."""
+    submodules: bool = False
+    """Fetch submodules that are on the same host and public; their own submodules stay empty."""
     lint: Annotated[list[Command], Field(max_length=10), BeforeValidator(_one_or_many)] = []
     """Commands that check the code's form. What they find with a patch and not without it lowers its score a little."""
     image: Image | Literal[""] = ""

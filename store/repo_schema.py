@@ -49,7 +49,7 @@ def _with_booleans(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_one(schema: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: schema[key] for key in ("description", "default", "title") if key in schema}
+    kept: dict[str, Any] = {key: schema[key] for key in ("description", "default", "title") if key in schema}
     many = {key: value for key, value in schema.items() if key not in kept}
     return {**kept, "anyOf": [many, schema["items"]]}
 

@@ -46,14 +46,19 @@ class WithServices:
 
 
 def prepare_environment(
-    run: Run, config: RepositoryConfig, archive: Path, labels: dict[str, str], limits: Limits
+    run: Run,
+    config: RepositoryConfig,
+    archive: Path,
+    labels: dict[str, str],
+    limits: Limits,
+    missing_already: Sequence[str] = (),
 ) -> Environment:
-    """Return the environment that a repository's configuration asks for.
+    """Return the environment that a repository's configuration asks for; `missing_already` are parts of its tree.
 
     Raises:
         ImageError: the operator's own image cannot be had, or the set-up failed.
     """
-    missing: list[str] = []
+    missing = list(missing_already)
     own = _own_image(run, config, missing)
     image = _set_up(run, config, archive, labels, own)
     services = _services(run, config, missing)

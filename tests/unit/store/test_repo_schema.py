@@ -37,6 +37,7 @@ FILES: dict[str, Any] = {
         setup: pip install .
         test: pytest
         lint: ruff check .
+        submodules: true
         image: ghcr.io/acme/ci:3
         services:
           database: {image: "postgres:16", env: {POSTGRES_PASSWORD: test}, ready: pg_isready, writable: [/var/cache]}
