@@ -24,6 +24,8 @@ class Environment:
 
     image: str
     services: Sequence[Service] = ()
+    setup: tuple[str, ...] = ()
+    """The commands that made the image."""
     missing: Sequence[str] = ()
     """What the repository asks for and cannot have, as sentences."""
 
@@ -60,13 +62,13 @@ def prepare_environment(
     """
     missing = list(missing_already)
     own = _own_image(run, config, missing)
-    image = _set_up(run, config, archive, labels, own)
+    image, setup = _set_up(run, config, archive, labels, own)
     services = _services(run, config, missing)
     if services and not missing:
         _try_out(run.runtime.backend, SandboxSpec(image, labels, limits, services), missing)
     for sentence in missing:
         run.note(f"{sentence} Nothing can be verified without it.")
-    return Environment(image, () if missing else services, tuple(missing))
+    return Environment(image, () if missing else services, setup, tuple(missing))
 
 
 def _own_image(run: Run, config: RepositoryConfig, missing: list[str]) -> str:
@@ -79,8 +81,10 @@ def _own_image(run: Run, config: RepositoryConfig, missing: list[str]) -> str:
         return ""
 
 
-def _set_up(run: Run, config: RepositoryConfig, archive: Path, labels: dict[str, str], own: str) -> str:
-    """The image with the repository's dependencies; made once for each state of its lock files."""
+def _set_up(
+    run: Run, config: RepositoryConfig, archive: Path, labels: dict[str, str], own: str
+) -> tuple[str, tuple[str, ...]]:
+    """The image with the repository's dependencies, made once for each state of its lock files, and what made it."""
     backend = run.runtime.backend
     base = own or backend.ensure_base()
     plan = replace(detect(archive, commands=config.setup or None, base=base), base=own)
@@ -88,9 +92,10 @@ def _set_up(run: Run, config: RepositoryConfig, archive: Path, labels: dict[str,
         if not config.image and why_not(image, run.runtime.settings.sandbox_images) is None:
             run.note(f"{source} names the image {image}. `image: {image}` in .acrouter.yml would have it used.")
     if not plan.commands:
-        return base
+        return base, ()
     run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
-    return backend.prepare(archive, plan, timeout_s=run.runtime.settings.setup_timeout_s, labels=labels)
+    image = backend.prepare(archive, plan, timeout_s=run.runtime.settings.setup_timeout_s, labels=labels)
+    return image, tuple(plan.commands)
 
 
 def _services(run: Run, config: RepositoryConfig, missing: list[str]) -> tuple[Service, ...]:

@@ -119,5 +119,5 @@ def test_what_cannot_be_had_is_named_and_nothing_can_be_measured(
 def test_without_a_wish_the_base_image_is_used_and_nothing_is_tried(tmp_path: Path) -> None:
     backend = Images(set())
     environment, _ = prepare(tmp_path, backend, RepositoryConfig())
-    assert environment == Environment("set up on base")
+    assert environment == Environment("set up on base", setup=("python -m pip install --no-input -r requirements.txt",))
     assert backend.opened == []
