@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.types import Backend, CommandResult, Progress, Sandbox, SandboxSpec, SetupPlan
+from sandbox.types import Backend, CacheLimits, CommandResult, Progress, Sandbox, SandboxSpec, SetupPlan
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,12 @@ class WatchedBackend:
     def ensure_base(self, progress: Progress | None = None) -> str:
         return self._backend.ensure_base(progress)
 
+    def ensure_image(self, image: str) -> str:
+        return self._backend.ensure_image(image)
+
+    def ensure_service_image(self, image: str) -> str:
+        return self._backend.ensure_service_image(image)
+
     def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
         return self._backend.prepare(archive, plan, timeout_s=timeout_s, labels=labels)
 
@@ -72,6 +78,9 @@ class WatchedBackend:
 
     def remove_task(self, task: str) -> int:
         return self._backend.remove_task(task)
+
+    def evict(self, limits: CacheLimits) -> int:
+        return self._backend.evict(limits)
 
     def _note(self, command: Command) -> None:
         with self._lock:

@@ -108,11 +108,12 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     from bot.dashboard.digest import WeeklyDigest
     from bot.handle import make_handler
     from bot.sweep import sweep_deliveries
+    from workers.caches import evict_caches
     from workers.jobs import WorkerJobs
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    chores: list[Callable[[], object]] = [partial(sweep_deliveries, runtime)]
+    chores: list[Callable[[], object]] = [partial(sweep_deliveries, runtime), partial(evict_caches, runtime)]
     if runtime.settings.digest_issue:
         chores.append(WeeklyDigest(runtime))
     return WorkerJobs(Worker(runtime, make_handler(runtime), chores))

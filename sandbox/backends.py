@@ -27,7 +27,9 @@ def choose_backend(
     """
     reasons = []
     if kind in ("auto", "docker"):
-        docker = DockerBackend(base_image, limits, instance=instance, runtime=runtime or None, packages=packages)
+        docker = DockerBackend(
+            base_image, limits, instance=instance, runtime=runtime or None, packages=packages, data_dir=data_dir
+        )
         try:
             docker.ping()
         except SandboxUnavailable as error:

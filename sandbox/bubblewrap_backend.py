@@ -19,11 +19,12 @@ from sandbox import bubblewrap_command, setup_run
 from sandbox.bubblewrap_command import BubblewrapPlan
 from sandbox.bubblewrap_line import BubblewrapLine
 from sandbox.errors import ImageError, SandboxError
+from sandbox.eviction import evict_folders
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import AGENT_UID, VENV, GuestSandbox
 from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environment
 from sandbox.images import build
-from sandbox.types import Limits, Progress, SandboxSpec, SetupPlan
+from sandbox.types import CacheLimits, Limits, Progress, SandboxSpec, SetupPlan
 
 _START_TIMEOUT_S = 30.0
 _BASE_TIMEOUT_S = 300.0
@@ -72,6 +73,11 @@ class BubblewrapBackend:
                     self._make_base(venv)
         return name
 
+    def ensure_image(self, image: str) -> str:
+        raise ImageError(f"bubblewrap has no images, so there is no {image!r}. Docker has.")
+
+    ensure_service_image = ensure_image
+
     def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
         """Set up once: a copy of the base environment in a folder of its own, with the plan's commands run on it."""
         base = self.ensure_base()
@@ -79,7 +85,9 @@ class BubblewrapBackend:
             return base
         name = f"env-{plan.cache_key}"
         with self._making:
-            if not self.environment(name).exists():
+            if self.environment(name).exists():
+                os.utime(self.environment(name))
+            else:
                 with self._new_environment(name) as venv:
                     shutil.copytree(self.environment(base), venv, symlinks=True, dirs_exist_ok=True)
                     with self._set_up(venv, labels) as sandbox:
@@ -90,9 +98,12 @@ class BubblewrapBackend:
         return image  # named after all that is in it
 
     def open(self, spec: SandboxSpec) -> GuestSandbox:
+        if spec.services:
+            raise ImageError("bubblewrap starts no services. Docker does.")
         venv = self.environment(spec.image)
         if Path(spec.image).name != spec.image or not venv.is_dir():
             raise ImageError(f"There is no environment {spec.image!r}; `prepare` makes them.")
+        os.utime(venv)  # it is used
         return self._start(self._plan(spec.limits, venv=venv), spec.labels)[1]
 
     def environment(self, name: str) -> Path:
@@ -106,6 +117,10 @@ class BubblewrapBackend:
 
     def remove_task(self, task: str) -> int:
         return sum(self._end(path) for path, record in self._records() if record.get("task") == task)
+
+    def evict(self, limits: CacheLimits) -> int:
+        with self._making:
+            return evict_folders(self.environment("env-").parent, "env-*", limits)
 
     @contextlib.contextmanager
     def _new_environment(self, name: str) -> Iterator[Path]:

@@ -7,22 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import docker
 import docker.errors
 import requests
 from docker import APIClient
 
-from sandbox import docker_container, setup_run
+from sandbox import docker_container, docker_services, setup_run
+from sandbox.docker_cache import ImageCache
 from sandbox.docker_container import ContainerPlan
 from sandbox.docker_line import DockerLine
+from sandbox.docker_services import SERVICE_LABEL
 from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import GuestSandbox
 from sandbox.images import build
+from sandbox.images.adopted import ensure_adopted, ensure_pulled
 from sandbox.images.extra import ensure_packages
-from sandbox.types import Limits, Progress, SandboxSpec, SetupPlan
+from sandbox.types import CacheLimits, Limits, Progress, SandboxSpec, SetupPlan
 
 TASK_LABEL = "acrouter.task"
 OWNER_LABEL = "acrouter.owner"
@@ -38,7 +41,7 @@ class DockerBackend:
 
     `instance` tells installations that share one daemon apart: leftovers are only looked for among one's own.
     `runtime` is an OCI runtime that the daemon knows, such as gVisor's `runsc`. `packages` are Debian packages that the
-    base image gets besides its own.
+    base image gets besides its own. Below `data_dir` stands when each image was used.
     """
 
     name: Literal["docker", "bubblewrap"] = "docker"
@@ -51,12 +54,14 @@ class DockerBackend:
         instance: str = "default",
         runtime: str | None = None,
         packages: Sequence[str] = (),
+        data_dir: Path | None = None,
     ) -> None:
         self._base_image = base_image
         self._limits = limits
         self._instance = instance
         self._runtime = runtime or None
         self._packages = tuple(packages)
+        self._cache = ImageCache(instance, data_dir and data_dir.absolute() / "images")
         self._client: tuple[int, APIClient] | None = None
         self._preparing = threading.Lock()
 
@@ -81,7 +86,19 @@ class DockerBackend:
         with _docker_errors("look for the base image"):
             base = build.ensure_base(self._api, self._base_image, progress)
             with self._preparing:
-                return ensure_packages(self._api, base, self._packages, progress)
+                return self._used(ensure_packages(self._api, base, self._packages, self._cache.labels, progress))
+
+    def ensure_image(self, image: str) -> str:
+        with _docker_errors(f"look for the image {image}"), self._preparing:
+            return self._used(ensure_adopted(self._api, image, self._cache.labels))
+
+    def ensure_service_image(self, image: str) -> str:
+        if self._runtime:
+            raise ImageError(
+                f"Services are not started under the runtime {self._runtime}, whose containers share no network."
+            )
+        with _docker_errors(f"look for the image {image}"):
+            return ensure_pulled(self._api, image)
 
     def prepare(self, archive: Path, plan: SetupPlan, *, timeout_s: float, labels: Mapping[str, str]) -> str:
         """Set up once and snapshot: dependencies go to /opt/venv, and with it into `acrouter/env:<cache_key>`.
@@ -89,13 +106,13 @@ class DockerBackend:
         The tree itself is no part of the image; it is put in fresh each time. What an editable install writes into the
         tree (a version file, say) is kept beside the venv and put in with it: see `setup_run`.
         """
-        base = self.ensure_base()
+        base = plan.base or self.ensure_base()
         if not plan.commands:
             return base
         image = f"{_ENVIRONMENTS}:{plan.cache_key}"
         with self._preparing:  # two tasks of one repository set up once
             if build.is_present(self._api, image):
-                return image
+                return self._used(image)
             container, sandbox = self._start(
                 ContainerPlan(base, self._limits, self._labels(labels), for_setup=True, runtime=self._runtime)
             )
@@ -107,25 +124,58 @@ class DockerBackend:
                         container,
                         repository=_ENVIRONMENTS,
                         tag=plan.cache_key,
-                        changes=["ENTRYPOINT []", 'CMD ["bash"]', f'LABEL {TASK_LABEL}=""', f'LABEL {OWNER_LABEL}=""'],
+                        changes=build.changes({TASK_LABEL: "", OWNER_LABEL: "", **self._cache.labels}),
                     )
-        return image
+        return self._used(image)
 
     def identify(self, image: str) -> str:
         with _docker_errors(f"look at the image {image}"):
             return str(self._api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
 
     def open(self, spec: SandboxSpec) -> GuestSandbox:
-        plan = ContainerPlan(spec.image, spec.limits, self._labels(spec.labels), runtime=self._runtime)
-        return self._start(plan)[1]
+        labels = self._labels(spec.labels)
+        names = [service.name for service in spec.services]
+        self._cache.note_use(spec.image)
+        plan = ContainerPlan(spec.image, spec.limits, labels, runtime=self._runtime, local_names=names)
+        container, sandbox = self._start(plan)
+        if not spec.services:
+            return sandbox
+        try:
+            with _docker_errors(f"start the services {', '.join(names)}"):
+                started = [
+                    (docker_services.start(self._api, container, service, spec.limits, labels), service)
+                    for service in spec.services
+                ]
+                for one, service in started:
+                    docker_services.wait_ready(self._api, one, service)
+        except BaseException:
+            sandbox.close()
+            self._remove_services(container)
+            raise
+        return sandbox.ending_with(partial(self._remove_services, container))
 
     def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
         found = self._list()
         keep = running_tasks()
-        return sum(self._remove(container) for container, task in found if task not in keep)
+        there = {container["Id"] for container in found}
+        # A service whose sandbox has ended is left over as well: a killed worker's sandboxes end by themselves.
+        return sum(
+            self._remove(container["Id"])
+            for container in found
+            if container["Labels"].get(TASK_LABEL) not in keep
+            or container["Labels"].get(SERVICE_LABEL, container["Id"]) not in there
+        )
 
     def remove_task(self, task: str) -> int:
-        return sum(self._remove(found) for found, of_task in self._list() if of_task == task)
+        return sum(self._remove(found["Id"]) for found in self._list() if found["Labels"].get(TASK_LABEL) == task)
+
+    def evict(self, limits: CacheLimits) -> int:
+        with _docker_errors("remove old images"), self._preparing:
+            return self._cache.evict(self._api, limits)
+
+    def _used(self, image: str) -> str:
+        self._cache.note_use(image)
+        return image
 
     @property
     def _api(self) -> APIClient:
@@ -164,12 +214,15 @@ class DockerBackend:
                 raise
         return container, GuestSandbox(channel, partial(self._discard, container))
 
-    def _list(self) -> list[tuple[str, str]]:
+    def _list(self, *labels: str) -> list[dict[str, Any]]:
+        """Return our containers, sandboxes and services, that have these labels."""
+        filters = {"label": [TASK_LABEL, f"{INSTANCE_LABEL}={self._instance}", *labels]}
         with _docker_errors("list the sandboxes"):
-            found = self._api.containers(
-                all=True, filters={"label": [TASK_LABEL, f"{INSTANCE_LABEL}={self._instance}"]}
-            )
-        return [(container["Id"], container["Labels"].get(TASK_LABEL, "")) for container in found]
+            return list(self._api.containers(all=True, filters=filters))
+
+    def _remove_services(self, sandbox: str) -> None:
+        for container in self._list(f"{SERVICE_LABEL}={sandbox}"):
+            self._remove(container["Id"])
 
     def _remove(self, container: str) -> bool:
         """Remove a container with its processes; return whether it was there to remove."""

@@ -1,6 +1,6 @@
 """How a hardened container is described to Docker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ class ContainerPlan:
     """With the network and a writable root, to be committed. The tree stays on a tmpfs, out of the image."""
     runtime: str | None = None
     """An OCI runtime such as gVisor's `runsc`; None: the daemon's default."""
+    local_names: Sequence[str] = ()
+    """Names of localhost besides its own."""
 
 
 def create(api: APIClient, plan: ContainerPlan) -> str:
@@ -37,6 +39,7 @@ def create(api: APIClient, plan: ContainerPlan) -> str:
         auto_remove=True,
         cap_add=ROOT_CAPABILITIES,
         cap_drop=["ALL"],
+        extra_hosts=dict.fromkeys(plan.local_names, "127.0.0.1"),
         init=True,
         ipc_mode="private",
         log_config=LogConfig(type="none"),

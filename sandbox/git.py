@@ -4,6 +4,7 @@ import base64
 import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -58,6 +59,7 @@ def run_git(
     timeout_s: float,
     stdin: bytes = b"",
     stdout_to: Path | None = None,
+    file_limit: int | None = None,
     remote: GitRemote | None = None,
     environment: Mapping[str, str] | None = None,
     allow_local: bool = False,
@@ -65,7 +67,8 @@ def run_git(
     """Run one git command on the bare repository `git_dir` and return its stdout.
 
     With `remote`, its token goes to git as an HTTP header, by environment (GIT_CONFIG_COUNT, git-config(1)) and for
-    that URL only. `allow_local` lets git read another repository by its path.
+    that URL only. `allow_local` lets git read another repository by its path. `file_limit` bounds, in bytes, every file
+    that it writes, packs and `stdout_to`: a small tree can name itself again and again and be endless when listed.
 
     Raises:
         GitFailedError: it failed or passed its time limit.
@@ -91,6 +94,9 @@ def run_git(
             )
         except OSError as error:
             raise GitFailedError(f"git cannot be started: {error.strerror}") from error
+        if file_limit is not None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_limit, file_limit))
         try:
             output, errors = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -101,6 +107,8 @@ def run_git(
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
+    if file_limit is not None and process.returncode == -signal.SIGXFSZ:
+        raise GitFailedError(f"git {arguments[0]} gave more than {file_limit >> 20} MB")
     if process.returncode:
         said = ((output or b"") + (errors or b"")).decode("utf-8", "replace")  # push speaks on stdout
         raise GitFailedError(scrub(said.strip()[-2000:], secrets) or f"git {arguments[0]} failed")

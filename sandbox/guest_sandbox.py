@@ -41,7 +41,7 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 _GRACE_S = 20.0
 """How much longer than a command's own time the guest may take to kill it and answer."""
-_CHUNK = 1 << 16
+_CHUNK = 1 << 20
 
 
 def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, int]) -> list[str]:
@@ -108,9 +108,10 @@ class GuestSandbox:
 
     def put_tree(self, archive: Path) -> None:
         check_archive(archive)
+        # Files are as old as the sandbox: nothing that a set-up compiled is newer than a source that has changed since.
         # The tree's own files win over what a set-up left for it.
         command = (
-            f"tar -xf - -C {WORKSPACE} --no-same-owner && "
+            f"tar -xf - -C {WORKSPACE} --no-same-owner --touch && "
             f"if [ -f {PRODUCTS} ]; then tar -xf {PRODUCTS} -C {WORKSPACE} --skip-old-files; fi"
         )
         size = archive.stat().st_size
@@ -135,6 +136,20 @@ class GuestSandbox:
         request = {"operation": "read", "path": path, "limit": limit}
         answer = self._channel.call(request, timeout_s=_GRACE_S, limit=limit)
         return None if answer.header.get("missing") else answer.body
+
+    def ending_with(self, then: Callable[[], None]) -> "GuestSandbox":
+        """Have `then` called once after it has ended, and return itself."""
+        end = self._end
+
+        def both() -> None:
+            try:
+                if end is not None:
+                    end()
+            finally:
+                then()
+
+        self._end = both
+        return self
 
     def close(self) -> None:
         end, self._end = self._end, None

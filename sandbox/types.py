@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from sandbox.evidence import Evidence
 
@@ -28,6 +28,22 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Service:
+    """A server beside a sandbox, in its network: reached at `name` and at localhost, and it reaches nothing else."""
+
+    name: str
+    image: str
+    """A reference that the backend's `ensure_service_image` gave."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command: Sequence[str] = ()
+    """Instead of the image's own."""
+    ready: str = ""
+    """A shell command in the service that succeeds once it can be used; empty: what is known of the image."""
+    writable: Sequence[str] = ()
+    """Folders besides the image's volumes, /tmp and /run."""
+
+
+@dataclass(frozen=True)
 class SandboxSpec:
     """What to start."""
 
@@ -36,6 +52,8 @@ class SandboxSpec:
     labels: Mapping[str, str]
     """At least `task` (the task's id) and `owner` (the worker): leftovers are found by them."""
     limits: Limits = Limits()
+    services: Sequence[Service] = ()
+    """Started with the sandbox and ended with it: nothing of one test run is left for the next."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,19 @@ class SetupPlan:
     """Hash of everything that the result depends on: commands, lock files, base image."""
     source: str
     """Where the plan comes from, for people: `.acrouter.yml`, `pyproject.toml`, ..."""
+    base: str = ""
+    """The image that it is made on, from `ensure_image`; empty: the base image."""
+    named_images: Sequence[tuple[str, str]] = ()
+    """Images that the repository's own containers start from, each after the file that says so. They are not used."""
+
+
+class CacheLimits(NamedTuple):
+    """What may be kept to be quick."""
+
+    size: int
+    """In bytes, of everything of one kind together."""
+    age_s: float
+    """Since the last use."""
 
 
 class Backend(Protocol):
@@ -106,6 +137,22 @@ class Backend(Protocol):
 
         Raises:
             ImageError: it can neither be pulled nor built.
+        """
+        ...
+
+    def ensure_image(self, image: str) -> str:
+        """Return an image of somebody's choice as one that sandboxes start from: pulled, and with a Python environment.
+
+        Raises:
+            ImageError: there are no images here, or this one cannot be had or lacks what a sandbox needs.
+        """
+        ...
+
+    def ensure_service_image(self, image: str) -> str:
+        """Return an image of somebody's choice that services start from: pulled.
+
+        Raises:
+            ImageError: there are no images here, or this one cannot be had.
         """
         ...
 
@@ -138,6 +185,10 @@ class Backend(Protocol):
 
     def remove_task(self, task: str) -> int:
         """Remove every sandbox of one task."""
+        ...
+
+    def evict(self, limits: CacheLimits) -> int:
+        """Remove images of set-ups that were not used for too long or take too much; return how many."""
         ...
 
 

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +13,7 @@ from sandbox import verdict
 from sandbox.ahead import Opener
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
+from sandbox.lint import Finding, lint, with_findings
 from sandbox.parsing import unparsable
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
@@ -26,6 +28,8 @@ from sandbox.testing.run import run_tests
 from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
 
 _EXAMPLE_S = 20.0
+_LINT_S = 120.0
+"""Of one linter."""
 
 
 class Trees(Protocol):
@@ -58,6 +62,8 @@ class VerifyRequest:
     """None: the repository has no tests."""
     setup: Sequence[str] = ()
     """The commands that made the image, for people who check the verdict by hand."""
+    lint: Sequence[str] = ()
+    """Commands whose new findings count."""
     task_text: str = ""
     """The issue's text, whose examples are run as evidence."""
     dimension: str = ""
@@ -89,8 +95,10 @@ def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> Verificat
         return verdict.rejected([f"The patch does not apply: {error}"])
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
         runs = _Runs(request, sandboxes, trees, Path(folder))
-        facts = _collect(request, report, tree, runs)
-    return verdict.judge(facts)
+        result = verdict.judge(_collect(request, report, tree, runs))
+        if not request.lint or result.verdict == "breaking":
+            return result
+        return with_findings(result, _lint(request, tree, runs))
 
 
 def run_baseline(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> TestReport | None:
@@ -196,6 +204,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         with runs.sandbox(tree) as sandbox:
             return replace(facts, unparsable=unparsable(sandbox, report.files, None))
     before = baseline = request.before or runs.tests(request.base_sha, command)
+    if request.before is not None and before.note:  # nothing can be measured against it
+        return replace(facts, before=before, after=before, unparsable=None)
     if before.timed_out and command.runner == "pytest" and is_plain_pytest(command.command):
         near, others = nearest(runs.archive(tree), [change.path for change in report.files])
         runs.parts = batches.split(near, others)
@@ -222,6 +232,11 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
     )
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
+
+
+def _lint(request: VerifyRequest, tree: str, runs: _Runs) -> Sequence[Finding]:
+    without, with_patch = (partial(runs.sandbox, each) for each in (request.base_sha, tree))
+    return lint(request.lint, without, with_patch, timeout_s=min(request.test_timeout_s, _LINT_S))
 
 
 def _unfixed(report: PatchReport, command: TestCommand, runs: _Runs) -> TestReport | None:

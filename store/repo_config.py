@@ -12,6 +12,7 @@ __all__ = [
     "ModelRules",
     "OrganisationRules",
     "RepositoryConfig",
+    "ServiceRules",
     "Triggers",
     "Who",
     "parse_repository_config",
@@ -31,6 +32,19 @@ def _one_or_many(value: object) -> object:
 Command = Annotated[str, Field(min_length=1, max_length=4000)]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
 Team = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
+# https://pkg.go.dev/github.com/distribution/reference: host and port, path, tag, digest.
+_PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+Image = Annotated[
+    str,
+    Field(
+        pattern=rf"^(?:{_PART}(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*"
+        r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$",
+        max_length=300,
+    ),
+]
+ServiceName = Annotated[str, Field(pattern=r"^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$")]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+Folder = Annotated[str, Field(pattern=r"^(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$", max_length=300)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -67,6 +81,22 @@ class Who(_Strict):
     """Logins of other Apps' bots that may start work as well, as in `renovate[bot]`. acrouter itself never may."""
 
 
+class ServiceRules(_Strict):
+    """A server that the tests need, beside every sandbox: fresh each time, reached at its name and at localhost."""
+
+    image: Image
+    """As in `postgres:16`. The operator says which images may be used (ACROUTER_SANDBOX_IMAGES)."""
+    env: dict[VariableName, Annotated[str, Field(max_length=4000)]] = {}
+    """Variables of the service alone. No secrets: the file is public to everybody who reads the repository."""
+    command: str = Field("", max_length=4000)
+    """Instead of the image's own command, in words as a shell would split them."""
+    ready: str = Field("", max_length=4000)
+    """A shell command in the service that succeeds once it can be used. Empty: the image's own health check, or what is
+    known of the image (Postgres, Redis, MySQL); else it need only run."""
+    writable: list[Folder] = Field([], max_length=10)
+    """Folders that it writes to besides its volumes, /tmp and /run. They lie in memory."""
+
+
 class OrganisationRules(_Strict):
     """What only the file in the organisation's `.github` repository can say, for all repositories together."""
 
@@ -90,6 +120,15 @@ class RepositoryConfig(_Strict):
     """Shell commands that install what the tests need; they run once, with the network. Empty: detected."""
     test: str = Field("", max_length=4000)
     """The command that runs the tests. Empty: detected."""
+    submodules: bool = False
+    """Fetch submodules that are on the same host and public; their own submodules stay empty."""
+    lint: Annotated[list[Command], Field(max_length=10), BeforeValidator(_one_or_many)] = []
+    """Commands that check the code's form. What they find with a patch and not without it lowers its score a little."""
+    image: Image | Literal[""] = ""
+    """The image that sandboxes start from, where the operator allows it (ACROUTER_SANDBOX_IMAGES). It needs python3,
+    bash, tar and git. Empty: the operator's own."""
+    services: dict[ServiceName, ServiceRules] = Field({}, max_length=5)
+    """Servers that the tests need, by name."""
     models: ModelRules = ModelRules()
     budget_usd: Amount | None = None
     """Of one task."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from store.repo_config import ModelRules, OrganisationRules, RepositoryConfig, Triggers, Who
+from store.repo_config import ModelRules, OrganisationRules, RepositoryConfig, ServiceRules, Triggers, Who
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -22,18 +22,18 @@ def repository_config_schema() -> dict[str, Any]:
     _describe(RepositoryConfig, schema["properties"])
     for model in _PARTS:
         _describe(model, schema["$defs"][model.__name__]["properties"])
+    for table in (schema["properties"]["services"], schema["$defs"]["ServiceRules"]["properties"]["env"]):
+        table["additionalProperties"] = False  # a name that the pattern does not fit is an error
     for properties in (schema["properties"], schema["$defs"]["OrganisationRules"]["properties"]):
         for name in _SWITCHES & properties.keys():
             properties[name] = _with_booleans(properties[name])
-    listed = schema["properties"]["setup"]
-    schema["properties"]["setup"] = {
-        **{key: listed[key] for key in ("description", "default", "title") if key in listed},
-        "anyOf": [{"type": "array", "items": listed["items"]}, listed["items"]],
-    }
+    for name in _LISTS:
+        schema["properties"][name] = _with_one(schema["properties"][name])
     return {"$schema": DIALECT, "title": ".acrouter.yml", **{k: v for k, v in schema.items() if k != "title"}}
 
 
-_PARTS: tuple[type[BaseModel], ...] = (ModelRules, OrganisationRules, Triggers, Who)
+_PARTS: tuple[type[BaseModel], ...] = (ModelRules, OrganisationRules, ServiceRules, Triggers, Who)
+_LISTS = ("setup", "lint")
 _SWITCHES = frozenset({"escalation", "exploration", "onboarding"})
 
 
@@ -46,6 +46,12 @@ def _with_booleans(schema: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {key: schema[key] for key in ("description", "default", "title") if key in schema}
     rest = {key: value for key, value in schema.items() if key not in kept}
     return {**kept, "anyOf": [*(rest.get("anyOf") or [rest]), {"type": "boolean"}]}
+
+
+def _with_one(schema: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: schema[key] for key in ("description", "default", "title") if key in schema}
+    many = {key: value for key, value in schema.items() if key not in kept}
+    return {**kept, "anyOf": [many, schema["items"]]}
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -123,12 +123,20 @@ class Settings(BaseSettings):
     sandbox_image: str = "acrouter/base:1"
     sandbox_packages: str = ""
     """Debian packages that the base image gets besides its own, e.g. `nodejs npm` or `golang-go` (Docker only)."""
+    sandbox_images: str = ""
+    """Images that `.acrouter.yml` may name for the sandbox and for services, as patterns with spaces between, e.g.
+    `postgres:* redis:7 ghcr.io/acme/*` (Docker only). They are pulled. Empty: none."""
     sandbox_runtime: str = ""
     """Docker's runtime for sandboxes, such as gVisor's `runsc`. Empty: the daemon's default."""
     sandbox_memory_mb: int = Field(2048, ge=64)
     sandbox_cpus: float = Field(1.0, gt=0)
     sandbox_pids: int = Field(512, ge=16)
     sandbox_disk_mb: int = Field(2048, ge=16)
+
+    cache_gb: float = Field(20, gt=0, allow_inf_nan=False)
+    """Disk that images of set-ups may take, and mirrors of repositories as much again; the longest unused go first."""
+    cache_days: float = Field(14, gt=0, allow_inf_nan=False)
+    """Images of set-ups and mirrors that were not used for so long are removed."""
 
     concurrency: int = Field(2, ge=1)
     """Tasks that one process works on at once."""

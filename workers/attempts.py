@@ -98,15 +98,17 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         model=attempt.model,
     )
     settings = run.runtime.settings
+    command = work.test_command.command if work.test_command else ""
     kept = run.runtime.baselines
     key = key_of(work, run.runtime.backend, settings.test_timeout_s)
-    before = before or kept.get(key)
+    before = work.environment.unmeasurable(command) or before or kept.get(key)
     request = VerifyRequest(
         base_sha=work.source.base_sha,
         patch=attempt.patch,
         image=work.sandbox.image,
         test_command=work.test_command,
         setup=work.setup,
+        lint=work.source.config.lint,
         task_text=work.source.text,
         dimension=work.routing_task.dimension.value,
         rules=work.rules,

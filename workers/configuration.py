@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from store.database import Database
+from store.image_rules import check_images
 from store.repo_config import CONFIG_FILE, RepositoryConfig, parse_repository_config, under
 from store.repo_yaml import Mistake, RepositoryConfigurationError
 from store.settings import Settings
@@ -49,9 +50,9 @@ def in_force(database: Database, forge: Forge, repository: RepositoryRef, settin
         RepositoryConfigurationError: the file, or the organisation's, has a mistake and there has been no valid one.
         ForgeTemporary, ForgeError: GitHub could not tell.
     """
-    own = _newest(database, forge, repository)
+    own = _newest(database, forge, repository, settings)
     above = _organisation(database, repository)
-    default = _newest(database, forge, above).config if above is not None else None
+    default = _newest(database, forge, above, settings).config if above is not None else None
     config = under(default or RepositoryConfig(), own.config)
     wanted = config.organisation.onboarding or settings.onboarding
     return InForce(config, own.config is not None or wanted == "off", own.mistakes)
@@ -85,7 +86,7 @@ def kept_of_all(session: Session, repositories: Sequence[Repository]) -> dict[in
     return found
 
 
-def _newest(database: Database, forge: Forge, repository: RepositoryRef) -> _File:
+def _newest(database: Database, forge: Forge, repository: RepositoryRef, settings: Settings) -> _File:
     """Read a repository's own file and keep it if it is valid; one with a mistake gives the last valid one."""
     asked_at = utc_now()
     text = forge.file_text(repository, CONFIG_FILE, "")
@@ -97,6 +98,7 @@ def _newest(database: Database, forge: Forge, repository: RepositoryRef) -> _Fil
         return _File(None)
     try:
         config = _parse(text)
+        check_images(config, text, settings.sandbox_images)
     except RepositoryConfigurationError as error:
         with database.session() as session:
             last = _parsed(session, repository.id)

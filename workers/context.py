@@ -12,11 +12,11 @@ from routing.dimension import classify, detect_language
 from sandbox.ahead import SandboxesAhead
 from sandbox.notes import contributor_notes
 from sandbox.patch import BLOCKED, PatchRules
-from sandbox.setup_plan import detect
 from sandbox.testing import discover
 from sandbox.types import Limits, SandboxSpec, TestCommand
 from store.settings import Settings
 from store.states import TaskState
+from workers.environments import Environment, WithServices, prepare_environment
 from workers.run import Run
 from workers.targets import Source, Target
 
@@ -29,6 +29,7 @@ class Work:
     routing_task: RoutingTask
     archive: Path
     """The tree at the pinned commit, as a tar; gone when the context ends."""
+    environment: Environment
     sandbox: SandboxSpec
     """Of every sandbox of this task."""
     sandboxes: SandboxesAhead
@@ -50,15 +51,16 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         archive = Path(folder) / "tree.tar"
         source.mirror.archive(source.base_sha, archive)
         run.check()
-        image, setup = _image(run, source, archive)
-        spec = SandboxSpec(image, labels(run), sandbox_limits(run.runtime.settings))
+        limits = sandbox_limits(run.runtime.settings)
+        environment = prepare_environment(run, source.config, archive, labels(run), limits, source.missing)
+        spec = SandboxSpec(environment.image, labels(run), limits)
         task = run.task()
         # A person's word, by a label or the repository's configuration, goes before what the text looks like.
         asked = task.dimension or source.config.dimension
         dimension = Dimension(asked) if asked else classify(source.title, source.text, trigger=task.trigger.value)
         language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
-        with SandboxesAhead(run.runtime.backend, spec) as sandboxes:
+        with SandboxesAhead(WithServices(run.runtime.backend, environment.services), spec) as sandboxes:
             yield Work(
                 source=source,
                 routing_task=RoutingTask(
@@ -72,9 +74,10 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
                     trigger=task.trigger.value,
                 ),
                 archive=archive,
+                environment=environment,
                 sandbox=spec,
                 sandboxes=sandboxes,
-                setup=setup,
+                setup=environment.setup,
                 test_command=discover(archive, source.config.test or None),
                 rules=PatchRules(blocked=(*BLOCKED, *source.config.blocked_paths), allowed=source.config.allowed_paths),
                 hint=task.hint,
@@ -94,23 +97,6 @@ def sandbox_limits(settings: Settings) -> Limits:
 def labels(run: Run) -> dict[str, str]:
     """Return the labels by which a sandbox of this task is found again."""
     return {"task": str(run.task_id), "owner": run.runtime.name}
-
-
-def _image(run: Run, source: Source, archive: Path) -> tuple[str, tuple[str, ...]]:
-    """The image with the repository's dependencies, made once for each state of its lock files, and what made it."""
-    backend = run.runtime.backend
-    base = backend.ensure_base()
-    plan = detect(archive, commands=source.config.setup or None, base=base)
-    if not plan.commands:
-        return base, ()
-    run.note(f"Setting the repository up ({plan.source}).", commands=list(plan.commands))
-    image = backend.prepare(
-        archive,
-        plan,
-        timeout_s=run.runtime.settings.setup_timeout_s,
-        labels=labels(run),
-    )
-    return image, tuple(plan.commands)
 
 
 def _paths(archive: Path) -> list[str]:

@@ -42,6 +42,7 @@ class ForgeTarget:
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
         if not mirror.has(words.base_sha):
             self._fetch(run, mirror, words.refs)
+        missing = self._fetch_submodules(run, mirror, words.base_sha) if config.submodules else ()
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
         title, text = scrub(words.title.replace("\x00", "")), scrub(words.text.replace("\x00", ""))
@@ -55,6 +56,7 @@ class ForgeTarget:
             mirror,
             words.link,
             config,
+            missing,
             is_fork=words.is_fork,
         )
 
@@ -126,6 +128,10 @@ class ForgeTarget:
     def _fetch(self, run: Run, mirror: Mirror, refs: Sequence[str]) -> None:
         remote = self.forge.git_remote(self.repository, write=False)
         mirror.fetch(remote, refs, timeout_s=run.runtime.settings.setup_timeout_s)
+
+    def _fetch_submodules(self, run: Run, mirror: Mirror, sha: str) -> Sequence[str]:
+        remote = self.forge.git_remote(self.repository, write=False)
+        return mirror.fetch_submodules(remote, sha, timeout_s=run.runtime.settings.setup_timeout_s)
 
     def _stands(self, run: Run, task: Task, source: Source) -> bool:
         """Whether the branch under repair is where it was pinned; what was added to it meanwhile is told.

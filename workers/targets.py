@@ -1,5 +1,6 @@
 """Where a task comes from and where its answer goes: GitHub, or a local repository (`workers.local`)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,6 +39,8 @@ class Source:
     mirror: Mirror
     link: str = ""
     config: RepositoryConfig = field(default_factory=RepositoryConfig)
+    missing: Sequence[str] = ()
+    """Parts of the tree that cannot be had, as sentences."""
     is_fork: bool = False
     """The commit is a fork's: the patch is offered in words, and nothing is pushed."""
 

@@ -32,7 +32,7 @@ def solve(
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the decision and stop: no model is called."),
 ) -> None:
     """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
-    from sandbox.checkout import check_local
+    from sandbox.local_repository import check_local
 
     console = Console(stderr=True)
     settings = load_settings(log_level="error")

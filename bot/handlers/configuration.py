@@ -3,6 +3,7 @@
 from bot.events import Pushed
 from bot.handlers.context import Context
 from bot.handlers.rules import rules_now
+from store.image_rules import check_images
 from store.repo_config import CONFIG_FILE, parse_repository_config
 from store.repo_yaml import Mistake, RepositoryConfigurationError
 from templates import render
@@ -29,7 +30,7 @@ def check_configuration(context: Context, sha: str, *, in_force: bool = False) -
         return f"there is no {CONFIG_FILE}"
     mistakes: tuple[Mistake, ...] = ()
     try:
-        parse_repository_config(text)
+        check_images(parse_repository_config(text), text, context.settings.sandbox_images)
     except RepositoryConfigurationError as error:
         mistakes = error.mistakes
     content = CheckRunContent(

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,7 @@ _DEBIAN = "debian:bookworm-slim"
 _SUITE = "bookworm"
 _REGISTRY_TIMEOUT_S = 20
 _BUILD_TIMEOUT_S = 900
+_PROVISION = "sh /opt/provision.sh /opt/requirements.txt"
 
 
 def recipe() -> str:
@@ -56,11 +57,11 @@ def ensure_base(api: APIClient, image: str, progress: Progress | None = None) ->
         return image
     if "/" in image and any(mark in image.split("/", maxsplit=1)[0] for mark in ".:"):
         say(f"Pulling {image}")
-        _pull(api, image, _BUILD_TIMEOUT_S)
+        pull(api, image, _BUILD_TIMEOUT_S)
         return image
     try:
         say(f"Pulling {_DEBIAN}")
-        _pull(api, _DEBIAN, _REGISTRY_TIMEOUT_S)
+        pull(api, _DEBIAN, _REGISTRY_TIMEOUT_S)
         say(f"Building {image} from sandbox/images/Dockerfile")
         system = _build_system(api)
     except ImageError as error:
@@ -68,7 +69,7 @@ def ensure_base(api: APIClient, image: str, progress: Progress | None = None) ->
         system = _bootstrap_system(api, why=str(error))
     try:
         say("Installing pytest into the base image")
-        _provision(api, system, image)
+        provision(api, system, image, _PROVISION, {"acrouter.recipe": recipe()})
     finally:
         with docker_errors("remove the intermediate image"):
             api.remove_image(system, force=True)
@@ -81,7 +82,12 @@ def is_present(api: APIClient, image: str) -> bool:
         return bool(api.images(name=image, quiet=True))
 
 
-def _pull(api: APIClient, image: str, timeout_s: int) -> None:
+def pull(api: APIClient, image: str, timeout_s: int = _BUILD_TIMEOUT_S) -> None:
+    """Fetch an image from its registry.
+
+    Raises:
+        ImageError: the registry does not have or give it.
+    """
     repository, tag = docker.utils.parse_repository_tag(image)
     # A client of its own: the time limit is the connection's.
     puller = docker.from_env(version=api.api_version, timeout=timeout_s).api
@@ -139,32 +145,39 @@ def _bootstrap_system(api: APIClient, why: str) -> str:
     return tag
 
 
-def _provision(api: APIClient, system: str, image: str) -> None:
+def provision(api: APIClient, system: str, image: str, command: str, labels: Mapping[str, str]) -> None:
+    """Run a shell command in `system` as root, with the network and the recipe's files in /opt, and make it `image`.
+
+    Raises:
+        ImageError: it failed; the message carries the end of what it said.
+    """
     certificates = certificate_bundle()
-    with docker_errors("provision the base image"):
+    with docker_errors(f"provision {image}"):
         container = api.create_container(
             system,
-            entrypoint=[],
-            command=["sleep", str(_BUILD_TIMEOUT_S)],
+            entrypoint=["sleep"],
+            command=[str(_BUILD_TIMEOUT_S)],
+            user="0:0",
             host_config=api.create_host_config(init=True, network_mode="bridge", tmpfs={"/tmp": "exec,mode=1777"}),  # noqa: S108
         )["Id"]
         try:
             api.start(container)
             api.put_archive(container, "/opt", _recipe_archive(certificates))
             ca = f"cp /opt/certificates.pem {CERTIFICATES} && rm /opt/certificates.pem && " if certificates else ""
-            command = f"{ca}sh /opt/provision.sh /opt/requirements.txt && rm /opt/provision.sh /opt/requirements.txt"
             execution = api.exec_create(
-                container, ["sh", "-c", command], environment=setup_environment(certificates is not None)
+                container,
+                ["sh", "-c", f"{ca}{command} && rm /opt/provision.sh /opt/requirements.txt"],
+                environment=setup_environment(certificates is not None),
             )["Id"]
             output = api.exec_start(execution)
             if api.exec_inspect(execution)["ExitCode"]:
-                raise ImageError(f"The base image cannot be provisioned:\n{output.decode(errors='replace')[-2000:]}")
+                raise ImageError(f"{system} cannot be provisioned:\n{output.decode(errors='replace')[-2000:]}")
             repository, tag = docker.utils.parse_repository_tag(image)
             api.commit(
                 container,
                 repository=repository,
                 tag=tag or "latest",
-                changes=[f'LABEL acrouter.recipe="{recipe()}"', 'CMD ["bash"]'],
+                changes=changes(labels),
             )
         finally:
             api.remove_container(container, force=True, v=True)
@@ -181,6 +194,11 @@ def _recipe_archive(certificates: bytes | None) -> bytes:
             entry.mode = 0o644
             tar.addfile(entry, io.BytesIO(certificates))
     return buffer.getvalue()
+
+
+def changes(labels: Mapping[str, str]) -> list[str]:
+    """Return the lines of a Dockerfile that make a container an image of ours."""
+    return ["ENTRYPOINT []", 'CMD ["bash"]', *(f'LABEL {name}="{value}"' for name, value in labels.items())]
 
 
 @contextmanager

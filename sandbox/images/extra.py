@@ -2,14 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import docker.utils
 from docker import APIClient
 
 from sandbox.errors import ImageError
 from sandbox.host_network import setup_environment
-from sandbox.images.build import docker_errors, is_present
+from sandbox.images import build
 from sandbox.types import Progress
 
 # Debian Policy 5.6.1: nothing in it can be an option or reach a shell.
@@ -17,8 +17,10 @@ _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _TIMEOUT_S = 1200
 
 
-def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress: Progress | None = None) -> str:
-    """Return an image that is `base` with these Debian packages, made where it is missing.
+def ensure_packages(
+    api: APIClient, base: str, packages: Sequence[str], labels: Mapping[str, str], progress: Progress | None = None
+) -> str:
+    """Return an image that is `base` with these Debian packages, made with `labels` where it is missing.
 
     Raises:
         ImageError: a name is none of a package, or apt failed; the message carries the end of what it said.
@@ -29,12 +31,12 @@ def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress
     for name in wanted:
         if not _PACKAGE.fullmatch(name):
             raise ImageError(f"{name!r} in ACROUTER_SANDBOX_PACKAGES is not the name of a Debian package.")
-    with docker_errors("look at the base image"):
+    with build.docker_errors("look at the base image"):
         identity = str(api.inspect_image(base)["Id"])  # type: ignore[no-untyped-call]
     repository = docker.utils.parse_repository_tag(base)[0]
     tag = "with-" + hashlib.sha256("\0".join([identity, *wanted]).encode()).hexdigest()[:16]
     image = f"{repository}:{tag}"
-    if is_present(api, image):
+    if build.is_present(api, image):
         return image
     if progress:
         progress(f"Installing {', '.join(wanted)} into the base image")
@@ -44,7 +46,7 @@ def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress
         + " ".join(wanted)
         + " && rm -rf /var/lib/apt/lists/*"
     )
-    with docker_errors(f"install {', '.join(wanted)}"):
+    with build.docker_errors(f"install {', '.join(wanted)}"):
         container = api.create_container(
             base,
             entrypoint=["sh", "-c", command],
@@ -65,7 +67,7 @@ def ensure_packages(api: APIClient, base: str, packages: Sequence[str], progress
                 container,
                 repository=repository,
                 tag=tag,
-                changes=["ENTRYPOINT []", 'CMD ["bash"]', f'LABEL acrouter.packages="{" ".join(wanted)}"'],
+                changes=build.changes({"acrouter.packages": " ".join(wanted), **labels}),
             )
         finally:
             api.remove_container(container, force=True, v=True)

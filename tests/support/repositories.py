@@ -45,6 +45,7 @@ def commit_files(folder: Path, files: Mapping[str, str], links: Mapping[str, str
 
 def make_archive(path: Path, files: Mapping[str, str]) -> Path:
     """Write an uncompressed tar of `files`, as `Mirror.archive` does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     content = path.with_suffix(".files")
     for name, text in files.items():
         (content / name).parent.mkdir(parents=True, exist_ok=True)

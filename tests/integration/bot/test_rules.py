@@ -87,6 +87,26 @@ def test_a_repository_has_a_label_of_its_own(story: Story) -> None:
     assert len(story.tasks()) == 1
 
 
+def test_an_image_that_the_operator_does_not_allow_is_a_failed_check_and_the_last_valid_file_stays(
+    story: Story,
+) -> None:
+    story.configure("triggers:\n  label: robot\n")
+    story.push("main", ".acrouter.yml")
+    text = "triggers:\n  label: other\nservices:\n  db:\n    image: postgres:16\n"
+    story.configure(text)
+    story.forge.files["octo/tools", "e" * 40] = text
+    story.push("main", ".acrouter.yml", sha="e" * 40)
+    (face,) = [face for sha, face in story.forge.checks.values() if sha == "e" * 40]
+    assert face.conclusion == "failure"
+    assert [(note.line, "does not allow the image 'postgres:16'" in note.message) for note in face.annotations] == [
+        (5, True)
+    ]
+    story.label("other")
+    assert story.tasks() == []
+    story.label("robot")
+    assert len(story.tasks()) == 1
+
+
 def test_a_mistake_shows_as_a_failed_check_with_its_line_and_the_last_valid_file_stays_in_force(story: Story) -> None:
     story.configure("who:\n  permission: admin\n")
     story.forge.files["octo/tools", "b" * 40] = "who:\n  permission: admin\n"

@@ -97,6 +97,128 @@ def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
         detect(tmp_path / "x.tar", commands=None, base="b")
 
 
+POETRY = (
+    '[build-system]\nrequires = ["poetry-core"]\n[tool.poetry]\nname = "x"\n[tool.poetry.group.test]\noptional = true\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "tool", "said"),
+    [
+        ({"pyproject.toml": PYPROJECT + '[dependency-groups]\ntest = ["pytest"]\n', "uv.lock": ""}, "'uv>=",
+         "uv sync --frozen --inexact --group test"),
+        ({"pyproject.toml": POETRY, "poetry.lock": ""}, "'poetry>=", "poetry install -n --with test"),
+    ],
+    ids=["uv", "poetry"],
+)  # fmt: skip
+def test_a_lock_file_is_installed_by_its_own_tool_and_else_without_it(
+    tmp_path: Path, files: dict[str, str], tool: str, said: str
+) -> None:
+    (command,) = commands(tmp_path, files | {"requirements-dev.txt": "not needed"})
+    exact, plain = command.split(" || ")
+    assert tool in exact
+    assert exact.endswith(f"{said} )")
+    assert "--use-pep517 -e '.'" in plain
+
+
+TOX_INI = """
+[testenv]
+deps =
+  pytest>=8  # the runner
+  py39: old
+  -rtests/more.txt
+  -r gone.txt
+  {env:DEPENDENCY}
+  x'; touch y
+"""
+NOXFILE = """
+@nox.session
+def lint(s):
+    s.install("ruff")
+
+@nox.session(python="3")
+def tests(session):
+    session.install("pytest", "-r", "r.txt", name)
+    session.install("-e", ".[test]")
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"tox.ini": TOX_INI, "tests/more.txt": ""}, "-r tests/more.txt 'pytest>=8'"),
+        ({"tox.ini": "[testenv]\nextras = test,\n  slow\n", "pyproject.toml": PYPROJECT}, "-e '.[test,slow]'"),
+        ({"pyproject.toml": PYPROJECT + '[tool.tox.env_run_base]\ndeps = ["mock"]\n'}, "'mock'"),
+        ({"pyproject.toml": PYPROJECT + "[tool.tox]\nlegacy_tox_ini = '''[testenv]\ndeps = mock'''\n"}, "'mock'"),
+        ({"noxfile.py": NOXFILE, "r.txt": "", "setup.py": "setup()"}, "-r r.txt 'pytest' -e '.[test]'"),
+    ],
+    ids=["tox.ini", "tox extras", "tox toml", "tox in toml", "nox"],
+)
+def test_what_tox_and_nox_install_for_tests_is_tried(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    command = commands(tmp_path, files)[-1]
+    assert command.startswith(f"( python -m pip install --no-input {said} ) || echo ")
+
+
+def test_tox_is_not_asked_where_the_project_says_it_itself(tmp_path: Path) -> None:
+    files = {"pyproject.toml": PYPROJECT, "requirements-dev.txt": "a", "tox.ini": "[testenv]\ndeps = b"}
+    assert len(commands(tmp_path, files)) == 2
+
+
+@pytest.mark.parametrize("text", ["[testenv", "deps = x", "[testenv]\ndeps = --index-url=http://x\n"])
+def test_a_strange_tox_ini_needs_nothing(tmp_path: Path, text: str) -> None:
+    assert commands(tmp_path, {"tox.ini": text, "noxfile.py": "def tests(:"}) == []
+
+
+DEVCONTAINER = """{
+    // A comment, and "https://" in a text below.
+    "image": "mcr.microsoft.com/devcontainers/python:3.12", /* another */
+    "postCreateCommand": "echo https://x // y",
+    "onCreateCommand": ["make", "deps for tests"],
+    "updateContentCommand": {"a": "one", "b": ["two"]},
+}"""
+
+
+def test_a_devcontainers_commands_are_tried_where_nothing_else_is_found(tmp_path: Path) -> None:
+    found = commands(tmp_path, {".devcontainer/devcontainer.json": DEVCONTAINER, "Makefile": ""})
+    assert [command.split(" ) || ")[0] for command in found] == [
+        "( make 'deps for tests'",
+        "( one",
+        "( two",
+        "( echo https://x // y",
+    ]
+    assert "pip" in commands(tmp_path / "2", {".devcontainer.json": DEVCONTAINER, "pyproject.toml": PYPROJECT})[0]
+
+
+def test_images_of_the_repositorys_own_containers_are_told_and_not_used(tmp_path: Path) -> None:
+    dockerfile = "FROM --platform=linux/amd64 golang:1 AS build\nFROM build\nfrom debian:12\nFROM $BASE\nFROM scratch\n"
+    files = {".devcontainer/devcontainer.json": DEVCONTAINER, "Dockerfile": dockerfile}
+    plan = detect(make_archive(tmp_path / "tree.tar", files), commands=[], base="b")
+    assert plan.named_images == [
+        (".devcontainer/devcontainer.json", "mcr.microsoft.com/devcontainers/python:3.12"),
+        ("Dockerfile", "golang:1"),
+        ("Dockerfile", "debian:12"),
+    ]
+    assert plan.commands == ()
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"postCreateCommand": 1, "image": []}', "[" * 50_000])
+def test_a_strange_devcontainer_needs_nothing(tmp_path: Path, text: str) -> None:
+    assert commands(tmp_path, {".devcontainer.json": text}) == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "text", "said"),
+    [
+        ("pnpm-lock.yaml", "", "pnpm@9 install --frozen-lockfile"),
+        ("yarn.lock", "# yarn lockfile v1", "yarn@1 install --frozen-lockfile"),
+        ("yarn.lock", "__metadata:\n  version: 8\n", "@yarnpkg/cli-dist@4 install --immutable"),
+    ],
+)
+def test_npm_fetches_pnpm_and_yarn_where_only_npm_is_there(tmp_path: Path, lock: str, text: str, said: str) -> None:
+    (command,) = commands(tmp_path, {"package.json": "{}", lock: text})
+    assert f"elif command -v npx > /dev/null; then npx --yes {said} && " in command
+
+
 @pytest.mark.parametrize(
     ("files", "program", "said"),
     [

@@ -36,6 +36,11 @@ FILES: dict[str, Any] = {
         rerun_flakes: false
         setup: pip install .
         test: pytest
+        lint: ruff check .
+        submodules: true
+        image: ghcr.io/acme/ci:3
+        services:
+          database: {image: "postgres:16", env: {POSTGRES_PASSWORD: test}, ready: pg_isready, writable: [/var/cache]}
         models: {allow: [a], deny: [b]}
         budget_usd: 1
         day_budget_usd: 2.5
@@ -53,6 +58,11 @@ FILES: dict[str, Any] = {
     "an onboarding file": render("onboarding/acrouter.yml.j2", label="acrouter", budget_usd=2.0),
     "a list of commands": "setup: [a, b]",
     "an unknown key": "budget: 1",
+    "a list of linters": "lint: [ruff check ., mypy]",
+    "a linter that is nothing": "lint: ['']",
+    "an image that is an option": "image: --privileged",
+    "a service without an image": "services: {db: {env: {A: b}}}",
+    "a service with a name that is none": "services: {'a b': {image: x}}",
     "an unknown key inside": "who: {team: [core]}",
     "a negative amount": "budget_usd: -1",
     "a wrong word": "who: {permission: read}",

@@ -1,0 +1,83 @@
+"""What acrouter keeps to be quick, and may throw away: by age and by size, the longest unused first."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.bare import BareRepository
+from sandbox.errors import CheckoutError
+from sandbox.types import CacheLimits
+
+GRACE_S = 6 * 3600.0
+"""What was used so recently stays, whatever it takes: a task may still work with it."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One thing that is kept."""
+
+    name: str
+    size: int
+    """In bytes."""
+    used_at: float
+    """In seconds since the epoch."""
+
+
+def superfluous(kept: Iterable[Kept], limits: CacheLimits, now: float) -> Sequence[Kept]:
+    """Return what is too old, and as much of the longest unused as is needed to get below the size."""
+    by_use = sorted(kept, key=lambda one: one.used_at)
+    left = sum(one.size for one in by_use)
+    found = []
+    for one in by_use:
+        unused_s = now - one.used_at
+        if unused_s > max(limits.age_s, GRACE_S) or (left > limits.size and unused_s > GRACE_S):
+            found.append(one)
+            left -= one.size
+    return found
+
+
+def evict_folders(parent: Path, pattern: str, limits: CacheLimits) -> int:
+    """Remove superfluous folders of `parent`, whose own times say when they were used; return how many."""
+    kept = [Kept(path.name, disk_use(path), path.stat().st_mtime) for path in parent.glob(pattern) if path.is_dir()]
+    found = superfluous(kept, limits, time.time())
+    for one in found:
+        remove_folder(parent / one.name)
+    return len(found)
+
+
+def evict_mirrors(parent: Path, limits: CacheLimits) -> int:
+    """Remove superfluous mirrors below `parent`; return how many. One that is fetched into stays."""
+    mirrors = [BareRepository(path) for path in parent.glob("*.git")]
+    kept = {mirror.folder.name: mirror for mirror in mirrors if mirror.exists}
+    sizes = [Kept(name, disk_use(mirror.folder), mirror.used_at) for name, mirror in kept.items()]
+    count = 0
+    for one in superfluous(sizes, limits, time.time()):
+        try:
+            with kept[one.name].locked(timeout_s=0):
+                remove_folder(kept[one.name].folder)
+        except CheckoutError:
+            continue
+        count += 1
+    return count
+
+
+def disk_use(folder: Path) -> int:
+    """Return how many bytes a folder takes on the disk; what vanishes meanwhile takes none."""
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += (Path(parent) / name).lstat().st_blocks * 512
+            except OSError:
+                continue
+    return total
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder: gone at once under its name, then from the disk."""
+    doomed = folder.with_name(f".{folder.name}.{time.monotonic_ns()}.doomed")
+    folder.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,187 @@
+"""Trees of a bare repository as tar archives, each made from the last one.
+
+Two commits of a repository share nearly all of their files. The archive of the last commit is kept beside the objects,
+with the place of every file in it: the next archive copies from there what is the same, in long pieces and without
+unpacking an object, and asks git only for the rest. Nothing is ever unpacked on the host, and content comes from
+`git cat-file`, which knows no attributes, filters or configuration of a tree.
+"""
+
+import hashlib
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from sandbox.archives import PathCheck
+from sandbox.bare import BareRepository
+from sandbox.errors import CheckoutError
+from sandbox.kept_archive import Entry, KeptArchive, Piece
+from sandbox.submodules import MOST, fetched_submodules
+
+_LISTING_LIMIT = 256 << 20
+"""Bytes of a tree's listing, about two million files."""
+_CONTENT_LIMIT = 16 << 30
+_CHUNK = 1 << 20
+# The sandbox stamps files when it unpacks them, so one tree is one archive. Zip files know no time before 1980.
+_TIME = 946_684_800
+_LINK, _SUBMODULE, _TREE = "120000", "160000", "040000"
+_PERMISSIONS = {"100644": 0o644, "100664": 0o644, "100755": 0o755, _LINK: 0o777, _SUBMODULE: 0o755, _TREE: 0o755}
+
+
+class TreeArchives:
+    """Writes trees of a bare repository as archives. Processes may share it."""
+
+    def __init__(self, repository: BareRepository) -> None:
+        self._repository = repository
+        self._kept = KeptArchive(repository.folder / "acrouter-archive")
+
+    def write(self, tree: str, destination: Path, *, keep: bool) -> None:
+        """Write a tree; `keep` it as the one that the next is made from.
+
+        Raises:
+            CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.
+        """
+        destination.unlink(missing_ok=True)  # it may share its bytes with the one that is kept
+        submodules = fetched_submodules(self._repository)
+        name = tree
+        if submodules:
+            name += "-" + hashlib.sha256("".join(sorted(submodules)).encode()).hexdigest()[:16]
+        if self._kept.give(name, destination):
+            return
+        with ExitStack() as stack:
+            folder = tempfile.TemporaryDirectory(prefix=".acrouter-", dir=destination.parent)
+            scratch = Path(stack.enter_context(folder))
+            entries = self._list(tree, submodules, scratch / "listing")
+            last = stack.enter_context(self._kept.open())
+            known = last.pieces if last is not None else {}
+            missing = [entry for entry in entries if entry not in known and entry.mode not in (_TREE, _SUBMODULE)]
+            blobs = _Blobs(stack.enter_context(self._contents(missing, scratch / "contents")))
+            archive = stack.enter_context(destination.open("xb", buffering=_CHUNK))
+            pieces = _assemble(entries, last.file if last is not None else None, known, blobs, archive)
+        if keep:
+            self._kept.replace(name, destination, pieces)
+
+    def _list(self, tree: str, submodules: frozenset[str], listing: Path) -> list[Entry]:
+        check = PathCheck()
+        entries = []
+        left = MOST
+        for entry in self._lines(tree, listing):
+            check.add(entry.path, is_link=entry.mode == _LINK)
+            entries.append(entry)
+            if entry.mode == _SUBMODULE and entry.object_id in submodules and left:
+                left -= 1
+                for inner in self._lines(entry.object_id, listing):
+                    path = f"{entry.path}/{inner.path}"
+                    check.add(path, is_link=inner.mode == _LINK)
+                    entries.append(inner._replace(path=path))
+        return entries
+
+    def _lines(self, tree: str, listing: Path) -> list[Entry]:
+        arguments = ("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
+        self._repository.git(*arguments, stdout_to=listing, file_limit=_LISTING_LIMIT)
+        entries = []
+        for line in listing.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
+            attributes, path = line.split("\t", 1)
+            mode, _, object_id = attributes.split(" ")
+            entries.append(Entry(mode, object_id, path))
+        return entries
+
+    def _contents(self, entries: Sequence[Entry], contents: Path) -> BinaryIO:
+        if not entries:
+            return BytesIO()
+        wanted = "".join(f"{entry.object_id}\n" for entry in entries).encode()
+        arguments = ("cat-file", "--batch", "--buffer")
+        self._repository.git(*arguments, stdin=wanted, stdout_to=contents, file_limit=_CONTENT_LIMIT)
+        return contents.open("rb")
+
+
+class _Blobs:
+    """What `git cat-file --batch` printed: for each object a line `ID TYPE SIZE`, its bytes and a line's end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def size_of_next(self, entry: Entry) -> int:
+        words = self._file.readline().decode("ascii").split()
+        if len(words) != 3 or words[:2] != [entry.object_id, "blob"]:
+            raise CheckoutError(f"{entry.path!r} is not in the mirror: git says {' '.join(words)!r}.")
+        return int(words[2])
+
+    def read(self, size: int) -> Iterator[bytes]:
+        """Give the object's bytes; all of them must be taken before the next object's."""
+        left = size
+        while left:
+            data = self._file.read(min(left, _CHUNK))
+            if not data:
+                raise CheckoutError("git gave less of an object than it said.")
+            left -= len(data)
+            yield data
+        self._file.read(1)
+
+
+def _assemble(
+    entries: Iterable[Entry], last: BinaryIO | None, known: Mapping[Entry, Piece], blobs: _Blobs, archive: BinaryIO
+) -> dict[Entry, Piece]:
+    """Write the entries in their order and return where each one stands."""
+    pieces: dict[Entry, Piece] = {}
+    end = 0
+    run = Piece(0, 0)  # of the last archive, not copied yet
+
+    def copy_run() -> None:
+        if run.length:
+            assert last is not None
+            _copy(last, run, archive)
+
+    for entry in entries:
+        if (piece := known.get(entry)) is not None:
+            if piece.start != run.start + run.length:
+                copy_run()
+                run = Piece(piece.start, 0)
+            run = Piece(run.start, run.length + piece.length)
+            length = piece.length
+        else:
+            copy_run()
+            run = Piece(0, 0)
+            length = _append(entry, blobs, archive)
+        pieces[entry] = Piece(end, length)
+        end += length
+    copy_run()
+    archive.write(bytes(2 * tarfile.BLOCKSIZE))
+    return pieces
+
+
+def _append(entry: Entry, blobs: _Blobs, archive: BinaryIO) -> int:
+    """Write one entry with its content and return its length in bytes."""
+    info = tarfile.TarInfo(entry.path)
+    info.mtime = _TIME
+    info.mode = _PERMISSIONS.get(entry.mode, 0o644)
+    content: Iterable[bytes] = ()
+    if entry.mode in (_TREE, _SUBMODULE):
+        info.type = tarfile.DIRTYPE
+    elif entry.mode == _LINK:
+        info.type = tarfile.SYMTYPE
+        info.linkname = b"".join(blobs.read(blobs.size_of_next(entry))).decode("utf-8", "surrogateescape")
+    else:
+        info.size = blobs.size_of_next(entry)
+        content = blobs.read(info.size)
+    header = info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+    archive.write(header)
+    for data in content:
+        archive.write(data)
+    padding = -info.size % tarfile.BLOCKSIZE
+    archive.write(bytes(padding))
+    return len(header) + info.size + padding
+
+
+def _copy(source: BinaryIO, piece: Piece, archive: BinaryIO) -> None:
+    source.seek(piece.start)
+    left = piece.length
+    while left:
+        data = source.read(min(left, _CHUNK))
+        if not data:
+            raise CheckoutError("The archive of the last commit is shorter than it was.")
+        left -= len(data)
+        archive.write(data)

@@ -1,0 +1,185 @@
+"""A commit's archive is made from the one before it, and is the same as one that is made from nothing."""
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sandbox import kept_archive, tree_archives
+from sandbox.checkout import Mirror
+from sandbox.errors import CheckoutError
+from sandbox.types import GitRemote
+from tests.support.repositories import git, make_repository
+
+PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+patched\n"
+LONG = "/".join(["a-folder-with-a-long-name"] * 6)
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    files = {
+        "a.txt": "a\n",
+        "b/c.txt": "c\n",
+        "b/d.txt": "d\n",
+        f"{LONG}/e.txt": "e\n",
+        "run.sh": "true\n",
+        "z": "z" * 700,
+    }
+    make_repository(folder, files, links={"link": f"{LONG}/e.txt"})
+    return folder
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, upstream: Path) -> Mirror:
+    return Mirror(tmp_path / "mirror.git", allow_local=True)
+
+
+def newest(mirror: Mirror, upstream: Path) -> str:
+    mirror.fetch(GitRemote(str(upstream)), ["refs/heads/main"], timeout_s=30)
+    return mirror.resolve("refs/heads/main")
+
+
+def archived(mirror: Mirror, treeish: str, path: Path) -> bytes:
+    mirror.archive(treeish, path)
+    return path.read_bytes()
+
+
+def change_everything(upstream: Path) -> None:
+    (upstream / "a.txt").write_text("longer than before\n" * 100)
+    (upstream / "b" / "c.txt").unlink()
+    (upstream / "b" / "d.txt").rename(upstream / "b" / "renamed.txt")
+    (upstream / "run.sh").chmod(0o755)
+    (upstream / "link").unlink()
+    (upstream / "link").symlink_to("a.txt")
+    (upstream / os.fsdecode(b"caf\xe9")).write_bytes(b"\xff\x00")
+    (upstream / "z").unlink()
+    (upstream / "z").mkdir()
+    (upstream / "z" / "empty").touch()
+    git(upstream, "add", "--all")
+    submodule = f"160000,{'1' * 40},vendored"
+    git(upstream, "update-index", "--add", "--cacheinfo", submodule)
+    git(upstream, "commit", "--quiet", "--message", "everything")
+
+
+def test_the_next_commits_archive_is_what_it_would_be_alone(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    first = newest(mirror, upstream)
+    before = archived(mirror, first, tmp_path / "tree.tar")
+    change_everything(upstream)
+    second = newest(mirror, upstream)
+    after = archived(mirror, second, tmp_path / "tree.tar")
+    alone = Mirror(tmp_path / "alone.git", allow_local=True)
+    newest(alone, upstream)
+    assert after == archived(alone, second, tmp_path / "alone.tar")
+    assert archived(mirror, first, tmp_path / "tree.tar") == before
+
+
+def test_an_archive_holds_what_git_has(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    archived(mirror, newest(mirror, upstream), tmp_path / "first.tar")
+    change_everything(upstream)
+    archived(mirror, newest(mirror, upstream), tmp_path / "tree.tar")
+    with tarfile.open(tmp_path / "tree.tar") as tar:
+        modes = {member.name: (member.isdir(), member.mode, member.linkname) for member in tar}
+    assert modes["run.sh"] == (False, 0o755, "")
+    assert modes["link"] == (False, 0o777, "a.txt")
+    assert modes["vendored"] == (True, 0o755, "")
+    (tmp_path / "unpacked").mkdir()
+    subprocess.run(["tar", "-xf", tmp_path / "tree.tar", "-C", tmp_path / "unpacked"], check=True)
+    (tmp_path / "unpacked" / "vendored").rmdir()
+    git(upstream, "rm", "--quiet", "--cached", "vendored")
+    assert git(upstream, f"--work-tree={tmp_path / 'unpacked'}", "status", "--porcelain") == "D  vendored"
+
+
+def test_the_same_tree_is_not_made_twice(
+    mirror: Mirror, upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = newest(mirror, upstream)
+    first = archived(mirror, sha, tmp_path / "first.tar")
+    monkeypatch.setattr(tree_archives, "_assemble", None)
+    assert archived(mirror, sha, tmp_path / "second.tar") == first
+    (tmp_path / "second.tar").unlink()
+    assert archived(mirror, sha, tmp_path / "first.tar") == first
+
+
+def test_a_patched_tree_is_made_from_its_base_which_stays(
+    mirror: Mirror, upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = newest(mirror, upstream)
+    archived(mirror, sha, tmp_path / "base.tar")
+    tree = mirror.tree_with_patch(sha, PATCH)
+    archived(mirror, tree, tmp_path / "patched.tar")
+    with tarfile.open(tmp_path / "patched.tar") as tar:
+        file = tar.extractfile("a.txt")
+        assert file is not None
+        assert file.read() == b"patched\n"
+    monkeypatch.setattr(tree_archives, "_assemble", None)
+    archived(mirror, sha, tmp_path / "again.tar")
+
+
+@pytest.mark.parametrize("harm", ["shortened", "gone", "nonsense", "of an earlier start"])
+def test_a_kept_archive_that_cannot_be_trusted_is_not_used(
+    mirror: Mirror, upstream: Path, tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = newest(mirror, upstream)
+    whole = archived(mirror, sha, tmp_path / "tree.tar")
+    (tmp_path / "tree.tar").unlink()
+    (kept,) = (tmp_path / "mirror.git").rglob("*.tar")
+    match harm:
+        case "shortened":
+            kept.write_bytes(whole[:1000])
+        case "gone":
+            kept.unlink()
+        case "nonsense":
+            kept.write_bytes(b"\x01" * len(whole))
+            kept.with_suffix(".places").write_bytes(b"nonsense")
+        case _:
+            kept.write_bytes(b"\x01" * len(whole))
+            monkeypatch.setattr(kept_archive, "_BOOT_ID", tmp_path / "tree.tar.lock")
+    assert archived(mirror, sha, tmp_path / "tree.tar") == whole
+
+
+def raw_tree(upstream: Path, *lines: str) -> str:
+    done = subprocess.run(
+        ["git", "mktree", "-z"], cwd=upstream, input="\0".join(lines).encode() + b"\0", check=True, capture_output=True
+    )
+    return done.stdout.decode().strip()
+
+
+def commit_tree(upstream: Path, tree: str) -> None:
+    sha = git(upstream, "commit-tree", tree, "-m", "raw")
+    git(upstream, "update-ref", "refs/heads/main", sha)
+
+
+@pytest.mark.parametrize("name", ["..", ".git", ".GIT"])
+def test_a_tree_with_a_path_that_leaves_it_is_refused(
+    mirror: Mirror, upstream: Path, tmp_path: Path, name: str
+) -> None:
+    blob = git(upstream, "rev-parse", "HEAD:a.txt")
+    inner = raw_tree(upstream, f"100644 blob {blob}\tx")
+    commit_tree(upstream, raw_tree(upstream, f"040000 tree {inner}\t{name}"))
+    with pytest.raises(CheckoutError, match="The archive has a path"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+
+
+def test_a_tree_that_writes_through_its_own_link_is_refused(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    blob = git(upstream, "rev-parse", "HEAD:a.txt")
+    inner = raw_tree(upstream, f"100644 blob {blob}\tx")
+    commit_tree(upstream, raw_tree(upstream, f"120000 blob {blob}\ta", f"040000 tree {inner}\ta"))
+    with pytest.raises(CheckoutError, match="link of its own"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+
+
+def test_a_tree_without_end_is_cut(
+    mirror: Mirror, upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = git(upstream, "rev-parse", "HEAD:a.txt")
+    tree = raw_tree(upstream, *(f"100644 blob {blob}\t{number}" for number in range(10)))
+    for _ in range(8):  # a billion files in nine objects
+        tree = raw_tree(upstream, *(f"040000 tree {tree}\t{number}" for number in range(10)))
+    commit_tree(upstream, tree)
+    monkeypatch.setattr(tree_archives, "_LISTING_LIMIT", 1 << 20)
+    with pytest.raises(CheckoutError, match="more than 1 MB"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+    assert [path.name for path in tmp_path.glob(".acrouter*")] == []
