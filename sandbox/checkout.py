@@ -16,13 +16,15 @@ from datetime import datetime
 from pathlib import Path
 
 from sandbox.archives import check_archive
-from sandbox.errors import CheckoutError, PatchError, PushError
+from sandbox.errors import CheckoutError, PatchError, PushError, RemoteUnavailable
 from sandbox.git import GitFailedError, check_remote, run_git
 from sandbox.types import Author, GitRemote
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # git-check-ref-format(1), for full names.
 _REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
+# What a remote says of a ref or a commit that it does not have.
+_NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")
 _LOCAL_S = 120.0
 """Time limit of a git command that needs no network."""
 # Highest precedence of all attributes: those of a tree do nothing.
@@ -102,7 +104,8 @@ class Mirror:
         """Fetch full ref names (`refs/heads/main`, `HEAD`) and SHAs. SHAs that are here are not asked for again.
 
         Raises:
-            CheckoutError: a ref has a wrong form, or the remote does not have or give it in time.
+            RemoteUnavailable: the remote did not answer, or not in time.
+            CheckoutError: a ref has a wrong form, or the remote does not have it.
         """
         local = check_remote(remote, allow_local=self._allow_local)
         wanted = []
@@ -118,20 +121,25 @@ class Mirror:
             return
         with self._locked(timeout_s):
             self._ensure()
-            self._git(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-                *(["--update-shallow"] if local else []),
-                "--end-of-options",
-                remote.url,
-                *wanted,
-                timeout_s=timeout_s,
-                remote=remote,
-                local=local,
-            )
+            try:
+                self._git(
+                    "fetch",
+                    "--quiet",
+                    "--no-tags",
+                    "--no-write-fetch-head",
+                    "--no-recurse-submodules",
+                    *(["--update-shallow"] if local else []),
+                    "--end-of-options",
+                    remote.url,
+                    *wanted,
+                    timeout_s=timeout_s,
+                    remote=remote,
+                    local=local,
+                )
+            except GitFailedError as error:
+                if local or _NO_SUCH_REF.search(str(error)):
+                    raise
+                raise RemoteUnavailable(f"The repository cannot be fetched: {_reason(str(error))}") from error
 
     def has(self, sha: str) -> bool:
         """Return whether a commit is here."""
@@ -233,7 +241,8 @@ class Mirror:
         A branch that is at `sha` already is left as it is.
 
         Raises:
-            PushError: somebody else's commit is there, or the remote refused or cannot be reached.
+            PushError: somebody else's commit is there, or the remote refused it.
+            RemoteUnavailable: the remote did not answer, or not in time.
         """
         ref = _branch_ref(branch)
         lease = _checked_sha(expected) if expected is not None else ""
@@ -256,7 +265,11 @@ class Mirror:
             with contextlib.suppress(CheckoutError):
                 if self.remote_head(remote, branch) == sha:
                     return
-            raise PushError(f"{branch} cannot be pushed: {_push_reason(str(error))}") from error
+            words = f"{branch} cannot be pushed: {_reason(str(error))}"
+            # With --porcelain what the remote says of a ref begins with its flag; without that, it said nothing.
+            if local or re.search(r"^!\t", str(error), re.MULTILINE):
+                raise PushError(words) from error
+            raise RemoteUnavailable(words) from error
         except CheckoutError as error:
             raise PushError(str(error)) from error
 
@@ -264,15 +277,18 @@ class Mirror:
         """Return the SHA of a remote's branch right now, or None where there is none.
 
         Raises:
-            CheckoutError: the remote cannot be asked.
+            RemoteUnavailable: the remote cannot be asked.
         """
         ref = _branch_ref(branch)
         local = check_remote(remote, allow_local=self._allow_local)
         self._ensure()
-        listed = self._git(
-            "ls-remote", "--end-of-options", remote.url, ref, timeout_s=timeout_s, remote=remote, local=local
-        ).decode("utf-8", "replace")
-        for line in listed.splitlines():
+        try:
+            listed = self._git(
+                "ls-remote", "--end-of-options", remote.url, ref, timeout_s=timeout_s, remote=remote, local=local
+            )
+        except GitFailedError as error:
+            raise RemoteUnavailable(f"The repository cannot be asked for {branch}: {_reason(str(error))}") from error
+        for line in listed.decode("utf-8", "replace").splitlines():
             sha, _, name = line.partition("\t")
             if name == ref and _SHA.fullmatch(sha):
                 return sha
@@ -369,7 +385,7 @@ def _git_dir_of(path: Path) -> Path:
     raise CheckoutError(f"{path} is not a git repository; name the folder that holds `.git`.")
 
 
-def _push_reason(said: str) -> str:
+def _reason(said: str) -> str:
     if "stale info" in said:
         return "somebody else has pushed to it since."
     lines = [line for line in said.splitlines() if line.startswith(("remote:", "!", "fatal:", "error:"))]

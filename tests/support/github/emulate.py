@@ -13,6 +13,7 @@ from tests.support import npm
 from tests.support.services import free_port, wait_until
 
 Json = Any
+ORGANISATION = "guild"
 
 # Each token may make 5,000 requests; mirroring a repository's objects takes a few hundred.
 _MIRROR_TOKENS = [f"mirror-{number}" for number in range(20)]
@@ -62,7 +63,11 @@ class Emulate:
         }
         seed = {
             "tokens": {token: {"login": login, "scopes": ["repo", "user"]} for token, login in logins.items()},
-            "github": {"users": [{"login": login} for login in [owner, *users]], "apps": [app]},
+            "github": {
+                "users": [{"login": login} for login in [owner, *users]],
+                "orgs": [{"login": ORGANISATION}],
+                "apps": [app],
+            },
         }
         # JSON is YAML too, and needs no quoting of keys.
         self._seed.write_text(json.dumps(seed), encoding="utf-8")

@@ -31,6 +31,7 @@ PERMISSIONS = {
     "pull_requests": "write",
     "checks": "write",
     "actions": "write",
+    "members": "read",
 }
 
 
