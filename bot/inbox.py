@@ -80,7 +80,8 @@ def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int |
     now = _moment(connection)
     rows = {one.guid: one for one in reversed(arrivals)}.values()  # of two with one guid the first
     values = tuple(value for one in rows for value in (one.guid, one.event, one.action, one.body, now))
-    ids = dict(connection.exec_driver_sql(_insert(connection.dialect.paramstyle, len(rows)), values).all())
+    statement = _insert(connection.dialect.paramstyle, len(rows))
+    ids: dict[str, int] = dict(connection.exec_driver_sql(statement, values).all())
     return [ids.pop(one.guid, None) for one in arrivals]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,11 +12,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from bot.inbox import Arrival, store_all
+from store.checkpoints import LEAVE_CHECKPOINTS_TO_OTHERS, Checkpoints
 from store.database import Database
 
 _log = structlog.get_logger(__name__)
 _MOST_AT_ONCE = 200
 _MOST_BYTES_AT_ONCE = 32 * 1024 * 1024
+_LONGEST_PATIENCE_S = 0.005
 
 
 _Result = int | Exception | None
@@ -32,28 +35,40 @@ class _Waiting:
 class Ingest:
     """Stores the deliveries that arrive together in one transaction: under load one sync of the disk serves many.
 
-    A single one waits for nobody. One thread has the database's connection and waits for the disk; `wake` gets the ids
-    of what was new, from another thread.
+    A single one waits for nobody. In a crowd the next transaction is given half of the last one's time to fill up to
+    what was there before: senders that are answered together send again together, and else two halves of them would
+    wait for each other's syncs. One thread has the database's connection and waits for the disk; `wake` gets the ids of
+    what was new, from another thread.
     """
 
     def __init__(self, database: Database, wake: Callable[[int], None]) -> None:
         self._database = database
         self._connection: Connection | None = None
         self._waker = _Waker(wake)
-        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._checkpoints = Checkpoints(database)
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+        self._crowd = 1
+        self._patience_s = 0.0
+        self._enough = threading.Event()
+        """Set where a batch is due: the first has come, or the whole crowd, or the end."""
+        self._ended = False
 
     def start(self) -> None:
         """Start in the event loop that runs here; it is told what was stored."""
         self._loop = asyncio.get_running_loop()
         self._waker.start()
+        self._checkpoints.start()
         self._thread.start()
 
     def close(self) -> None:
         """Store what waits and end. Waits for it, so call it outside the event loop."""
-        self._waiting.put(None)
+        self._ended = True
+        self._enough.set()
         self._thread.join(30)
         self._waker.close()
+        self._checkpoints.close()
 
     async def store(self, arrival: Arrival) -> int | None:
         """Return once the delivery is durable: its id, or None where its guid is known.
@@ -62,33 +77,42 @@ class Ingest:
             SQLAlchemyError: it could not be stored.
         """
         stored: asyncio.Future[int | None] = self._loop.create_future()
-        self._waiting.put(_Waiting(arrival, stored))
+        with self._lock:
+            self._waiting.append(_Waiting(arrival, stored))
+            due = len(self._waiting) in (1, self._crowd)
+        if due:
+            self._enough.set()
         return await stored
 
     def _work(self) -> None:
-        ended = False
-        while not ended:
-            batch, ended = self._next_batch()
+        while not self._ended or self._waiting:
+            self._enough.wait()
+            self._wait_for_the_crowd()
+            batch = self._next_batch()
             if batch:
+                began = time.monotonic()
                 self._store(batch)
+                self._patience_s = min((time.monotonic() - began) / 2, _LONGEST_PATIENCE_S)
+                self._crowd = min(len(batch) + len(self._waiting), _MOST_AT_ONCE)
         self._disconnect()
 
-    def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """Wait for one and take what has come in the meantime with it."""
-        first = self._waiting.get()
-        if first is None:
-            return [], True
-        batch, size = [first], len(first.arrival.body)
-        while len(batch) < _MOST_AT_ONCE and size < _MOST_BYTES_AT_ONCE:
-            try:
-                following = self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if following is None:
-                return batch, True
-            batch.append(following)
-            size += len(following.arrival.body)
-        return batch, False
+    def _wait_for_the_crowd(self) -> None:
+        self._enough.clear()
+        if not self._ended and len(self._waiting) < self._crowd:
+            self._enough.wait(self._patience_s)
+            self._enough.clear()
+
+    def _next_batch(self) -> list[_Waiting]:
+        """Take what waits, as much as one transaction may hold."""
+        with self._lock:
+            number, size = 0, 0
+            while number < min(len(self._waiting), _MOST_AT_ONCE) and size < _MOST_BYTES_AT_ONCE:
+                size += len(self._waiting[number].arrival.body)
+                number += 1
+            batch, self._waiting = self._waiting[:number], self._waiting[number:]
+            if self._waiting or self._ended:
+                self._enough.set()
+        return batch
 
     def _store(self, batch: Sequence[_Waiting]) -> None:
         try:
@@ -98,6 +122,7 @@ class Ingest:
             self._tell(batch, [error] * len(batch))
             return
         self._tell(batch, ids)
+        self._checkpoints.written(sum(len(one.arrival.body) for one in batch))
         self._waker.wake([number for number in ids if number is not None])
 
     def _store_over_a_living_connection(self, arrivals: Sequence[Arrival]) -> list[int | None]:
@@ -114,6 +139,9 @@ class Ingest:
         """One statement is one transaction: it needs no round trips to begin and to commit."""
         if self._connection is None:
             self._connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            if self._database.is_sqlite:
+                self._connection.detach()  # no other is to get it as it is now
+                self._connection.execute(LEAVE_CHECKPOINTS_TO_OTHERS)
         return self._connection
 
     def _tell(self, batch: Sequence[_Waiting], results: Sequence[_Result]) -> None:

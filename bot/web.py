@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import Any
 
 import structlog
 import uvicorn
@@ -11,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import Receive, Scope, Send
 
 from bot.dashboard.app import add_dashboard
 from bot.ingest import Ingest
@@ -21,6 +23,20 @@ from store.settings import Settings
 from workers.ports import Queue
 
 _log = structlog.get_logger(__name__)
+
+
+class Application(FastAPI):
+    """The pages and the API; webhooks pass by all of its layers."""
+
+    def __init__(self, gate: WebhookGate, **options: Any) -> None:
+        super().__init__(**options)
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH:
+            await self._gate(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
@@ -43,7 +59,8 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         yield
         await run_in_threadpool(ingest.close)
 
-    app = FastAPI(title="acrouter", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    gate = WebhookGate(secret=secret, max_body_bytes=settings.max_body_bytes, ingest=ingest)
+    app = Application(gate, title="acrouter", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
 
     @app.get("/")
     async def root(request: Request) -> Response:
@@ -61,8 +78,6 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
         return JSONResponse({"status": "ok", "database": "ok"})
 
     add_dashboard(app, settings, database, queue)
-    # The last one added is the outermost.
-    app.add_middleware(WebhookGate, secret=secret, max_body_bytes=settings.max_body_bytes, ingest=ingest)
     return app
 
 

@@ -10,9 +10,8 @@ import orjson
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from bot.dashboard.headers import HEADERS
 from bot.errors import PayloadError, SignatureError
 from bot.inbox import Arrival, arrival
 from bot.ingest import Ingest
@@ -25,26 +24,24 @@ _SHORT = 256 * 1024
 """Bytes that are looked at between two other requests; more goes to a thread."""
 _NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
 _READ = (b"x-github-delivery", b"x-github-event", b"x-hub-signature-256", b"content-length")
+# A browser that is led here shows and runs nothing.
 _HEADERS = [
-    *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()),
-    (b"cache-control", b"no-store"),
     (b"content-type", b"application/json"),
+    (b"content-security-policy", b"default-src 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
 ]
 
 
 class WebhookGate:
-    """ASGI middleware, the outermost: takes in what GitHub delivers and hands every other request on."""
+    """An ASGI application for `PATH` alone: takes in what GitHub delivers."""
 
-    def __init__(self, app: ASGIApp, *, secret: str, max_body_bytes: int, ingest: Ingest) -> None:
-        self._app = app
+    def __init__(self, *, secret: str, max_body_bytes: int, ingest: Ingest) -> None:
         self._secret = secret
         self._max_body_bytes = max_body_bytes
         self._ingest = ingest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != PATH:
-            await self._app(scope, receive, send)
-            return
         try:
             status, answer = HTTPStatus.ACCEPTED, {"status": await self._take(scope, receive)}
         except _Refused as refusal:

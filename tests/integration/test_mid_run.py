@@ -129,7 +129,8 @@ def test_a_push_whose_answer_was_lost_is_found_and_not_handed_in_twice(
     runs: WholeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story = PullStory(runs, "unheard", "push_fixes: true\n")
-    push, lost = LocalMirror.push, []
+    push = LocalMirror.push
+    lost: list[str] = []
 
     def lose_the_answer(self: LocalMirror, remote: GitRemote, sha: str, branch: str, **options: Any) -> None:
         push(self, remote, sha, branch, **options)
