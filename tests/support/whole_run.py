@@ -24,6 +24,7 @@ from sqlalchemy import event
 from sqlmodel import select
 
 from bot.demo.hub.server import PERMISSIONS, LocalHub
+from bot.demo.hub.state import Issue, Pull
 from bot.github import GitHubForge
 from bot.handle import handle_delivery
 from bot.inbox import store_delivery
@@ -120,8 +121,8 @@ class WholeRun:
             number = self.story.begin(self.hub)
             self.settle()
             opened = self._pulls(number)
-            if opened or any(pull["number"] == number for pull in self.hub.pull_requests()):
-                self.hub.close(opened[0]["number"] if opened else number)
+            if opened or self._under_repair(number):
+                self.hub.close(opened[0].number if opened else number)
                 self.settle()
         return self._ending(number)
 
@@ -217,9 +218,13 @@ class WholeRun:
                 )
             )
 
-    def _pulls(self, number: int) -> list[dict[str, Any]]:
+    def _pulls(self, number: int) -> list[Issue]:
         """The PRs that acrouter opened about an issue or a PR."""
-        return [pull for pull in self.hub.pull_requests() if f"-{number}-task-" in pull["head"]["ref"]]
+        pulls = self.hub._repository("").pulls()
+        return [issue for issue in pulls if issue.pull and f"-{number}-task-" in issue.pull.head_ref]
+
+    def _under_repair(self, number: int) -> Pull | None:
+        return self.hub._repository("").issues[number].pull
 
     def _checks_of(self, tasks: Sequence[Task]) -> list[Any]:
         external_ids = {f"acrouter-task-{task.id}" for task in tasks}
@@ -231,13 +236,13 @@ class WholeRun:
             tasks = session.exec(select(Task).where(Task.target_number == number)).all()
         comments = [comment["body"] for comment in self.hub.comments(number)]
         shas = {task.head_sha for task in tasks if task.head_sha}
-        under_repair = [pull for pull in self.hub.pull_requests() if pull["number"] == number]
+        under_repair = self._under_repair(number)
         return Ending(
             tasks=[task.state for task in tasks],
             pulls=len(self._pulls(number)),
             status_comments=sum("acrouter:task=" in body for body in comments),
             check_runs=len(self._checks_of(tasks)),
-            commits=sum(pull["head"]["sha"] in shas for pull in under_repair),
+            commits=int(under_repair is not None and under_repair.head_sha in shas),
             words="\n".join(comments),
             labels=self.hub.labels(number),
             calls=list(self.wire.calls),
