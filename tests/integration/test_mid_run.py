@@ -17,6 +17,8 @@ from store.states import TaskState
 from store.tables import Task
 from tests.support.quick_mirror import LocalMirror
 from tests.support.whole_run import REPOSITORY, WholeRun
+from workers.errors import ForgeError, TargetGone
+from workers.ports import RepositoryRef
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +149,26 @@ def test_a_push_whose_answer_was_lost_is_found_and_not_handed_in_twice(
     assert story.head() == lost[0]
     assert len(runs.hub.pull_requests()) == opened
     assert "Commits were added" not in story.words()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "state"),
+    [(ForgeError("GitHub said no to that."), TaskState.FAILED), (TargetGone("It is gone."), TaskState.STOPPED)],
+)
+def test_a_refusal_that_lasts_is_believed_at_the_third_try(
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch, refusal: ForgeError, state: TaskState
+) -> None:
+    asked = []
+
+    def refuse(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+        asked.append(number)
+        raise refusal
+
+    monkeypatch.setattr(GitHubForge, "pull_request_discussion", refuse)
+    story = PullStory(runs, f"refused-{state.value}")
+    runs.settle()
+    assert (story.task.state, story.task.tries, len(asked)) == (state, 3, 3)
+    assert str(refusal) in story.words()
 
 
 def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(
