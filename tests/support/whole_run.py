@@ -163,7 +163,9 @@ class WholeRun:
             self._pass_time()
             reconcile(self.runtime)
             if not self._is_restless():
-                return
+                if self._heard == len(self.hub.deliveries):
+                    return
+                self.hear()  # what we did ourselves has been told, too
         raise AssertionError("there is no end to it")
 
     def _handle(self) -> None:
