@@ -7,13 +7,12 @@ than its cost. An attempt that scores s improves the answer in hand (score b) by
 1, so that is s x (1 - b) on average. Every order of up to `steps` models is gone through, level by level.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.calibration import Calibration
 from routing.difficulty import NODE_WEIGHTS, curves
 from routing.logits import Floats
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
@@ -22,6 +21,9 @@ from routing.types import PlannedStep
 
 WIDTH = 8
 """Models considered, the best by their gain and the cheapest for it: the search stays below a few thousand orders."""
+
+Passes = Callable[[Sequence[str], Floats], Floats]
+"""From models and their (M, Q) chances of success to the chances that their verification passes."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def outlook(
     failed: Sequence[Option] = (),
     best_score: float = 0.0,
     spread: float,
-    calibration: Calibration | None = None,
+    passes: Passes | None = None,
 ) -> Outlook:
     """Return the outlook of a task after attempts that did not pass.
 
@@ -62,14 +64,14 @@ def outlook(
         failed: models that were tried, with what was expected of them beforehand.
         best_score: score of the best attempt in hand, 0 with none.
         spread: of the difficulty.
-        calibration: how far the verifier is to be trusted; None: fully.
+        passes: how far the verifier is to be trusted on this task (`Calibration.passes`); None: fully.
     """
     every = [*options, *failed]
     chances = curves(np.array([option.score for option in every]), spread)
-    passes = chances if calibration is None else calibration.passes([option.model for option in every], chances)
-    weights = NODE_WEIGHTS * np.prod(np.maximum(1 - passes[len(options) :], 1e-6), axis=0)
+    passing = chances if passes is None else passes([option.model for option in every], chances)
+    weights = NODE_WEIGHTS * np.prod(np.maximum(1 - passing[len(options) :], 1e-6), axis=0)
     count = len(options)
-    return Outlook(tuple(options), chances[:count], passes[:count], weights / weights.sum(), best_score)
+    return Outlook(tuple(options), chances[:count], passing[:count], weights / weights.sum(), best_score)
 
 
 def plan(

@@ -8,10 +8,9 @@ import numpy as np
 import structlog
 
 from routing import reasons
-from routing.calibration import Calibration
 from routing.costs import Candidates
 from routing.draw import Draw, draw, scenario_scores, scenario_shifts
-from routing.escalation import Option, Outlook, first_values, outlook, plan
+from routing.escalation import Option, Outlook, Passes, first_values, outlook, plan
 from routing.failures import PRIOR_SPREAD
 from routing.logits import Floats
 from routing.namings import NamingRecord
@@ -41,7 +40,7 @@ class Orchestrator:
         *,
         weights: Mapping[str, float],
         worth_of: Callable[[Collection[str]], dict[str, float]] | None = None,
-        calibration: Calibration | None = None,
+        passes: Passes | None = None,
         explore: bool = True,
         pinned: str | None = None,
         budget_usd: float | None = None,
@@ -56,7 +55,7 @@ class Orchestrator:
             rng: draws the scenario of an exploration.
             weights: of the voters, by name.
             worth_of: returns what a naming is worth, by voter (`routing.namings`); None: what it is at first.
-            calibration: how far the verifier is to be trusted, for the plan; None: fully.
+            passes: how far the verifier is to be trusted on this task, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
             budget_usd: for the plan; the pool's models have each been held against it already.
@@ -75,7 +74,7 @@ class Orchestrator:
         view = outlook(
             [Option(name, scores[name], pool.expected_cost_usd(name)) for name in names],
             spread=spread,
-            calibration=calibration,
+            passes=passes,
         )
         values = first_values(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights)
         deviations = _deviations(votes, names) if explore and pinned is None else None
@@ -89,7 +88,7 @@ class Orchestrator:
             view = outlook(
                 [Option(name, scenario[name], pool.expected_cost_usd(name)) for name in names],
                 spread=spread,
-                calibration=calibration,
+                passes=passes,
             )
         propensities = {n: float(n == first) for n in names} if pinned else result.propensities
         steps = plan(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights, first=first)

@@ -5,6 +5,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -200,7 +201,7 @@ class Router:
                 self._rng,
                 weights=self._record.weights(self._voter_weights, task.dimension),
                 worth_of=lambda names: self._namings.steps({n: self._voter_weights[n] for n in names}, task.dimension),
-                calibration=self._calibration,
+                passes=partial(self._calibration.passes, task),
                 explore=explore,
                 pinned=pinned,
                 budget_usd=budget_usd,
@@ -233,10 +234,10 @@ class Router:
             for voter in self._voters.values():
                 voter.learn(evidence)
             numbers = evidence.bare
-            self._calibration.learn(numbers)
             self._record.learn(numbers)
             self._namings.learn(numbers)
             self._costs.learn(evidence)
+            self._calibration.learn(evidence)
             for key in evicted:
                 self.forget(key)
         return evidence
@@ -272,6 +273,7 @@ class Router:
         if decision.pinned:
             return None
         by_name = {line.model: line for line in decision.ranked}
+        task = self._embedded(task)
         with self._lock:
             options = {
                 name: Option(name, decision.scenario.get(name, line.expected_score), line.expected_cost_usd)
@@ -285,7 +287,7 @@ class Router:
                 failed=[self._expected_before(task, name, options) for name in tried],
                 best_score=max(tried.values(), default=0.0),
                 spread=decision.spread,
-                calibration=self._calibration,
+                passes=partial(self._calibration.passes, task),
             )
         steps = plan(view, budget_usd=remaining_usd, steps=self.max_attempts - len(tried), weights=self.reward_weights)
         if not steps:

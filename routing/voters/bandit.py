@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from routing.abilities import DEFAULT_SPREADS, Abilities, Spreads
+from routing.abilities import Abilities
+from routing.hierarchy import DEFAULT_SPREADS, Spreads
 from routing.logits import Floats, sigmoid
 from routing.priors import prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD

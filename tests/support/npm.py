@@ -59,9 +59,9 @@ def node_command() -> tuple[str, ...]:
     return (node(), *(["--experimental-global-webcrypto"] if old else []))
 
 
-def emulate_entry() -> Path:
-    """Return the script that starts the stateful GitHub."""
-    return node_modules() / "emulate" / "dist" / "index.js"
+def emulate_api() -> Path:
+    """Return the module that makes stateful GitHubs."""
+    return node_modules() / "emulate" / "dist" / "api.js"
 
 
 def openapi_description() -> Path:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bench.routing import peers
+from bench.routing.contest import PUBLISHED_CHAIN
 from bench.routing.hindsight import chain_rewards
 from bench.routing.stream import Stream, read_stream
 from bench.routing.tracks import Track, play
@@ -36,6 +37,7 @@ def ood(data: Path) -> Stream:
         (Track.ONE_SHOT, ("claude-opus-4-6",), 63.64, 43.7, 194.9),
         (Track.HONEST, ("Qwen3-Max", "claude-opus-4-6", "kimi-k2.5"), 71.6, 19.3, 90.9),
         (Track.LABEL, ("gpt-5.4", "claude-opus-4-6"), 77.84, 11.7, 125.1),
+        (Track.LABEL, PUBLISHED_CHAIN, 73.30, 15.9, 86.63),
         (Track.LABEL, ("kimi-k2.5", "gpt-5.4", "claude-opus-4-6"), 78.4, 10.5, 122.7),
     ],
 )

@@ -15,7 +15,7 @@ from bot.demo.hub.story import Story
 from tests.support.github.listener import Listener, listening
 from tests.support.github.openapi import Violation
 from tests.support.github.police import Police
-from tests.support.github.server import APP_ID, WEBHOOK_SECRET, GitHubServer, new_private_key
+from tests.support.github.server import APP_ID, WEBHOOK_SECRET, GitHubServer, usual_private_key
 from tests.support.services import free_port
 
 
@@ -93,7 +93,7 @@ def on_emulate(folder: Path, listener: Listener) -> Iterator[Forge]:
 @contextmanager
 def on_local_hub(_: Path, listener: Listener) -> Iterator[Forge]:
     violations: list[Violation] = []
-    key = new_private_key()
+    key = usual_private_key()
     hub = LocalHub(free_port(), listener.url, WEBHOOK_SECRET, APP_ID, key)
     hub.app.add_middleware(Police, violations=violations)
     with hub:

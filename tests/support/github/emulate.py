@@ -1,11 +1,19 @@
-"""Runs the stateful GitHub that nobody here wrote (npm `emulate`), and speaks to it as one of its users."""
+"""Runs the stateful GitHub that nobody here wrote (npm `emulate`), and speaks to it as one of its users.
 
+Each test has one of its own; all those of a test process live in one process of Node.js, which takes ten times as long
+to start as they do.
+"""
+
+import atexit
 import json
 import subprocess
+import tempfile
+import threading
 from collections.abc import Sequence
+from functools import cache
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
@@ -15,6 +23,7 @@ from tests.support.services import free_port, wait_until
 Json = Any
 ORGANISATION = "guild"
 
+_SCRIPT = Path(__file__).with_name("emulate_host.mjs")
 # Each token may make 5,000 requests; mirroring a repository's objects takes a few hundred.
 _MIRROR_TOKENS = [f"mirror-{number}" for number in range(20)]
 
@@ -23,12 +32,56 @@ class EmulateError(Exception):
     """The stateful GitHub refused what a story asked of it."""
 
 
+class _Host:
+    """The process that holds them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the process)
+        self._process = subprocess.Popen(
+            [*npm.node_command(), str(_SCRIPT), str(npm.emulate_api())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        atexit.register(self._end)
+
+    def ask(self, request: Json) -> None:
+        """Make a request, as the script describes them, and wait until it is done.
+
+        Raises:
+            EmulateError: it could not be.
+        """
+        asked, told = self._pipes()
+        with self._lock:
+            asked.write(json.dumps(request) + "\n")
+            asked.flush()
+            line = told.readline()
+        if not line:
+            self._log.seek(0)
+            raise EmulateError(f"emulate ended:\n{self._log.read()[-2000:].decode(errors='replace')}")
+        if error := json.loads(line).get("error"):
+            raise EmulateError(f"emulate: {error}")
+
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        return self._process.stdin, self._process.stdout
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+
+_host = cache(_Host)
+
+
 class Emulate:
-    """One process of it, seeded with an App, its installation on `owner`, and users."""
+    """One of it, seeded with an App, its installation on `owner`, and users."""
 
     def __init__(
         self,
-        folder: Path,
         *,
         public_url: str,
         hook_url: str,
@@ -46,8 +99,6 @@ class Emulate:
         self.tokens = {f"token-of-{login}": login for login in [owner, *users]}
         self._public_url = public_url
         self._owner = owner
-        self._seed = folder / "emulate.json"
-        self._log = folder / "emulate.log"
         self._mirror_tokens = cycle(_MIRROR_TOKENS)
         logins = {**self.tokens, **dict.fromkeys(_MIRROR_TOKENS, owner)}
         app = {
@@ -61,7 +112,7 @@ class Emulate:
             "webhook_secret": "between-emulate-and-the-proxy",
             "installations": [{"installation_id": installation_id, "account": owner, "permissions": permissions}],
         }
-        seed = {
+        self._seed = {
             "tokens": {token: {"login": login, "scopes": ["repo", "user"]} for token, login in logins.items()},
             "github": {
                 "users": [{"login": login} for login in [owner, *users]],
@@ -69,42 +120,21 @@ class Emulate:
                 "apps": [app],
             },
         }
-        # JSON is YAML too, and needs no quoting of keys.
-        self._seed.write_text(json.dumps(seed), encoding="utf-8")
-        self._process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
 
     def start(self) -> None:
-        options = ["--service", "github", "--port", str(self.port), "--seed", str(self._seed)]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*npm.node_command(), str(npm.emulate_entry()), "start", *options, "--base-url", self._public_url],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=self._seed.parent,
-            )
-
-        def answers() -> bool:
-            if self._process is None or self._process.poll() is not None:
-                raise EmulateError(f"emulate ended at its start:\n{self.log()[-2000:]}")
-            try:
-                return self.client.get("/meta").status_code == 200
-            except httpx.TransportError:
-                return False
-
-        wait_until(answers, what="emulate")
+        _host().ask({"start": {"port": self.port, "seed": self._seed, "baseUrl": self._public_url}})
+        wait_until(self._answers, what="emulate")
 
     def stop(self) -> None:
         self.client.close()
-        if self._process:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        _host().ask({"stop": self.port})
 
-    def log(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")
+    def _answers(self) -> bool:
+        try:
+            return self.client.get("/meta").status_code == 200
+        except httpx.TransportError:
+            return False
 
     def call(self, method: str, path: str, body: Json = None, *, by: str = "") -> Json:
         """Make one request as a user (the owner where none is named) and return the decoded answer.

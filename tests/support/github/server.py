@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ def new_private_key() -> str:
     ).decode()
 
 
+usual_private_key = cache(new_private_key)
+"""Making one takes as long as a test."""
+
+
 class GitHubServer(Verbs):
     """A stateful GitHub for one test; `with GitHubServer(folder) as gh:` starts it, checks and stops it.
 
@@ -56,7 +61,7 @@ class GitHubServer(Verbs):
 
     def __init__(self, folder: Path, webhook_url: str | None = None, *, people: Sequence[str] = PEOPLE) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.private_key_pem = new_private_key()
+        self.private_key_pem = usual_private_key()
         self.app_id = APP_ID
         self.app_slug = APP_SLUG
         self.installation_id = INSTALLATION_ID
@@ -65,7 +70,6 @@ class GitHubServer(Verbs):
         self.base_url = f"http://localhost:{self.port}"
         self._sender = WebhookSender(webhook_url, WEBHOOK_SECRET)
         self._emulate = Emulate(
-            folder,
             public_url=self.base_url,
             hook_url=f"http://127.0.0.1:{self.port}/_from-emulate",
             owner=OWNER,

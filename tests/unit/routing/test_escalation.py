@@ -1,6 +1,9 @@
 """Escalation: the best order, and when to stop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -10,9 +13,10 @@ from hypothesis import strategies as st
 
 from routing.calibration import Calibration
 from routing.difficulty import NODE_WEIGHTS, curves
-from routing.escalation import Option, first_values, outlook, plan
+from routing.escalation import Option, Passes, first_values, outlook, plan
 from routing.reward import RewardWeights
-from tests.support.routing import make_evidence
+from routing.types import Dimension
+from tests.support.routing import make_evidence, make_task
 
 CHEAP = Option("cheap", 0.5, 0.05)
 DEAR = Option("dear", 0.6, 1.0)
@@ -26,9 +30,9 @@ def models(
     spread: float = 1.5,
     budget_usd: float | None = None,
     steps: int = 3,
-    calibration: Calibration | None = None,
+    passes: Passes | None = None,
 ) -> list[str]:
-    view = outlook(options, failed=failed, best_score=best_score, spread=spread, calibration=calibration)
+    view = outlook(options, failed=failed, best_score=best_score, spread=spread, passes=passes)
     return [step.model for step in plan(view, budget_usd=budget_usd, steps=steps)]
 
 
@@ -73,7 +77,22 @@ def test_a_model_whose_wrong_patches_pass_is_kept_for_last() -> None:
             calibration.learn(make_evidence(said.key, model, 0.0, final=True, minutes=1))
 
     assert models([careless, careful]) == ["careless", "careful"]
-    assert models([careless, careful], calibration=calibration) == ["careful", "careless"]
+    trusted = partial(calibration.passes, make_task())
+    assert models([careless, careful], passes=trusted) == ["careful", "careless"]
+
+
+def test_where_everything_passes_is_told_by_the_task() -> None:
+    """A verifier that lets everything pass on one kind of task may be worth its word on another."""
+    calibration = Calibration()
+    for number in range(30):
+        for dimension, passed in ((Dimension.BUG_FIXING, 0.0), (Dimension.CODE_GENERATION, 1.0)):
+            said = make_evidence(f"{dimension}{number}", "cheap", passed, dimension=dimension)
+            calibration.learn(said)
+            calibration.learn(replace(said, score=0.0, final=True, at=said.at + timedelta(minutes=1)))
+
+    kinds = {kind: make_task(dimension=kind) for kind in (Dimension.BUG_FIXING, Dimension.CODE_GENERATION)}
+    first = {kind: models([CHEAP, DEAR], passes=partial(calibration.passes, task))[0] for kind, task in kinds.items()}
+    assert first == {Dimension.BUG_FIXING: "cheap", Dimension.CODE_GENERATION: "dear"}
 
 
 def test_no_path_costs_more_than_the_budget() -> None:

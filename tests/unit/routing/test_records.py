@@ -1,5 +1,6 @@
 """What the router learns of its voters and its verifier."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from routing.calibration import Calibration
 from routing.namings import ALL_TOGETHER, NamingRecord
 from routing.profile import load_profile, plain_name, published_ability
 from routing.voter_record import CEILING, FLOOR, VoterRecord
-from tests.support.routing import make_evidence
+from tests.support.routing import make_evidence, make_task
 
 
 def test_the_voter_that_is_nearer_gains_weight_within_bounds() -> None:
@@ -51,7 +52,7 @@ def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random
             (
                 record.weights({"v": 1.0, "w": 1.0}, "bug_fixing"),
                 namings.steps({"n": 1.0}, "bug_fixing"),
-                calibration._rates("small"),
+                calibration.passes(make_task(), ["small"], np.array([[0.0, 1.0]])).tolist(),
             )
         )
     assert found[0] == found[1]
