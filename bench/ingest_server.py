@@ -1,19 +1,18 @@
-"""acrouter's web part alone, as `acrouter up` serves it beside workers, with a queue that wakes nobody.
+"""acrouter's web part alone, as `acrouter up` serves and logs it beside workers, with a queue that wakes nobody.
 
 `python -m bench.ingest_server PORT DATABASE_URL`, the webhook's secret in WEBHOOK_SECRET.
 """
 
-import logging
 import os
 import sys
 
-import structlog
 import uvicorn
 from pydantic import SecretStr
 
-from bot.web import create_app
+from bot.web import create_app, server_config
 from store import migrations
 from store.database import Database
+from store.logs import configure_logging
 from store.settings import Settings
 
 
@@ -29,13 +28,12 @@ class NobodyToWake:
 
 def main() -> None:
     port, url = int(sys.argv[1]), sys.argv[2]
-    logging.basicConfig(level=logging.WARNING)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    settings = Settings(_env_file=None, github_webhook_secret=SecretStr(os.environ["WEBHOOK_SECRET"]))
+    configure_logging(settings)
     database = Database(url)
     migrations.upgrade(database)
-    settings = Settings(_env_file=None, github_webhook_secret=SecretStr(os.environ["WEBHOOK_SECRET"]))
     app = create_app(settings, database, NobodyToWake())
-    uvicorn.run(app, host="127.0.0.1", port=port, log_config=None)
+    uvicorn.Server(server_config(app, port=port)).run()
 
 
 if __name__ == "__main__":

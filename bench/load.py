@@ -13,6 +13,8 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import uvloop
+
 
 @dataclass
 class Tally:
@@ -92,7 +94,7 @@ def main() -> int:
     parser.add_argument("--signature", required=True)
     given = parser.parse_args()
     began = time.perf_counter()
-    tally = asyncio.run(
+    tally = uvloop.run(
         send(given.port, given.body.read_bytes(), given.signature, given.seconds, given.connections, given.rate)
     )
     json.dump({"seconds": time.perf_counter() - began, **vars(tally)}, sys.stdout)

@@ -1,16 +1,13 @@
 """The inbox: deliveries are stored before they are acknowledged, each guid once."""
 
 import json
-import queue
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
-import structlog
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection
 
 from bot.errors import PayloadError
 from bot.payload import clean
@@ -19,10 +16,7 @@ from store.states import DeliveryState
 from store.tables import Delivery
 from store.types import utc_now
 
-_log = structlog.get_logger(__name__)
 _LONGEST_NAME = 100
-_MOST_AT_ONCE = 200
-_MOST_BYTES_AT_ONCE = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -77,121 +71,33 @@ def store_delivery(database: Database, guid: str, event: str, body: bytes) -> in
         PayloadError: the body is not a JSON object.
     """
     found = arrival(guid, event, body)
-    return store_all(database, [found])[0]
-
-
-def store_all(database: Database, arrivals: Sequence[Arrival]) -> list[int | None]:
-    """Store deliveries in one transaction; returns the id of each, or None where its guid is known."""
-    now = utc_now()
-    rows = [
-        {"guid": one.guid, "event": one.event, "action": one.action, "payload": one.body, "received_at": now}
-        for one in {one.guid: one for one in reversed(arrivals)}.values()  # of two with one guid the first
-    ]
     with database.engine.begin() as connection:
-        statement = _INSERTS[connection.dialect.name]
-        ids: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement, rows)}
+        return store_all(connection, [found])[0]
+
+
+def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int | None]:
+    """Store deliveries by one statement, all or none; returns the id of each, or None where its guid is known."""
+    now = _moment(connection)
+    rows = {one.guid: one for one in reversed(arrivals)}.values()  # of two with one guid the first
+    values = tuple(value for one in rows for value in (one.guid, one.event, one.action, one.body, now))
+    statement = _insert(connection.dialect.paramstyle, len(rows))
+    ids: dict[str, int] = dict(connection.exec_driver_sql(statement, values).all())
     return [ids.pop(one.guid, None) for one in arrivals]
 
 
-def _insert_into(insert: Any) -> Any:
-    """Core, not the ORM, and made once: this runs for every webhook."""
-    table = Delivery.__table__  # type: ignore[attr-defined]
+@cache
+def _insert(paramstyle: str, rows: int) -> str:
+    """The driver's own SQL: this runs for every webhook, and building a statement costs more than running it."""
+    place = "?" if paramstyle == "qmark" else "%s"
+    row = f"({', '.join([place] * 5)}, '{DeliveryState.RECEIVED.value}', '', 0)"
     return (
-        insert(table)
-        .values(state=DeliveryState.RECEIVED, reason="", tries=0)
-        .on_conflict_do_nothing(index_elements=["guid"])
-        .returning(table.c.guid, table.c.id)
+        "INSERT INTO delivery (guid, event, action, payload, received_at, state, reason, tries) "  # noqa: S608
+        f"VALUES {', '.join([row] * rows)} ON CONFLICT (guid) DO NOTHING RETURNING guid, id"
     )
 
 
-_INSERTS = {"sqlite": _insert_into(sqlite.insert), "postgresql": _insert_into(postgresql.insert)}
-
-
-class Inbox:
-    """Stores the deliveries that arrive together in one transaction: under load one sync of the disk serves many.
-
-    A single one waits for nobody. `put` returns at once; its future holds the id, or None where the guid is known, once
-    the delivery is durable.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._waiting: queue.SimpleQueue[tuple[Arrival, Future[int | None]] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="inbox", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def put(self, arrival: Arrival) -> "Future[int | None]":
-        future: Future[int | None] = Future()
-        self._waiting.put((arrival, future))
-        return future
-
-    def close(self) -> None:
-        """Store what waits and end."""
-        self._waiting.put(None)
-        self._thread.join(30)
-
-    def _work(self) -> None:
-        while True:
-            batch, ended = self._next_batch()
-            if batch:
-                self._store(batch)
-            if ended:
-                return
-
-    def _next_batch(self) -> tuple[list[tuple[Arrival, "Future[int | None]"]], bool]:
-        """Wait for one and take what has come in the meantime with it."""
-        first = self._waiting.get()
-        if first is None:
-            return [], True
-        batch, size = [first], len(first[0].body)
-        while len(batch) < _MOST_AT_ONCE and size < _MOST_BYTES_AT_ONCE:
-            try:
-                following = self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if following is None:
-                return batch, True
-            batch.append(following)
-            size += len(following[0].body)
-        return batch, False
-
-    def _store(self, batch: Sequence[tuple[Arrival, "Future[int | None]"]]) -> None:
-        try:
-            ids = store_all(self._database, [arrival for arrival, _ in batch])
-        except Exception as error:  # noqa: BLE001  (each of them answers for itself)
-            for _, future in batch:
-                future.set_exception(error)
-            return
-        for (_, future), number in zip(batch, ids, strict=True):
-            future.set_result(number)
-
-
-class Waker:
-    """Wakes workers from a thread of its own: a broker that is slow or away holds up no webhook.
-
-    What it loses, the reconciler finds.
-    """
-
-    def __init__(self, deliver: Callable[[int], None]) -> None:
-        self._deliver = deliver
-        self._waiting: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="waker", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self._waiting.put(None)
-        self._thread.join(5)
-
-    def wake_for(self, delivery_id: int) -> None:
-        self._waiting.put(delivery_id)
-
-    def _work(self) -> None:
-        while (delivery_id := self._waiting.get()) is not None:
-            try:
-                self._deliver(delivery_id)
-            except Exception:  # noqa: BLE001  (each broker has its own)
-                _log.exception("webhook.queue_unreachable", delivery_id=delivery_id)
+def _moment(connection: Connection) -> Any:
+    """Return the present moment as the column's type hands it to the driver."""
+    column = Delivery.__table__.c.received_at  # type: ignore[attr-defined]
+    bind = column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+    return bind(utc_now()) if bind else utc_now()

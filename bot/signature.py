@@ -3,7 +3,6 @@
 https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
 """
 
-import hashlib
 import hmac
 
 from bot.errors import SignatureError
@@ -13,7 +12,7 @@ _SCHEME = "sha256="
 
 def sign(body: bytes, secret: str) -> str:
     """Return the `X-Hub-Signature-256` header of a body."""
-    return _SCHEME + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return _SCHEME + hmac.digest(secret.encode(), body, "sha256").hex()
 
 
 def verify(body: bytes, header: str | None, secret: str) -> None:

@@ -12,13 +12,15 @@ from datetime import datetime
 from pathlib import Path
 
 from sandbox.bare import REF, SHA, BareRepository, checked_sha
-from sandbox.errors import CheckoutError, PatchError, PushError
+from sandbox.errors import CheckoutError, PatchError, PushError, RemoteUnavailable
 from sandbox.git import GitFailedError, check_remote
 from sandbox.local_repository import head_of, uncommitted
 from sandbox.submodules import fetch_submodules
 from sandbox.tree_archives import TreeArchives
 from sandbox.types import Author, GitRemote
 
+# What a remote says of a ref or a commit that it does not have.
+_NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")
 _MESSAGE_LIMIT = 65_536
 
 
@@ -60,7 +62,8 @@ class Mirror:
         """Fetch full ref names (`refs/heads/main`, `HEAD`) and SHAs. SHAs that are here are not asked for again.
 
         Raises:
-            CheckoutError: a ref has a wrong form, or the remote does not have or give it in time.
+            RemoteUnavailable: the remote did not answer, or not in time.
+            CheckoutError: a ref has a wrong form, or the remote does not have it.
         """
         local = check_remote(remote, allow_local=self._allow_local)
         wanted = []
@@ -76,20 +79,25 @@ class Mirror:
             return
         with self._bare.locked(timeout_s):
             self._bare.ensure()
-            self._bare.git(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-                *(["--update-shallow"] if local else []),
-                "--end-of-options",
-                remote.url,
-                *wanted,
-                timeout_s=timeout_s,
-                remote=remote,
-                local=local,
-            )
+            try:
+                self._bare.git(
+                    "fetch",
+                    "--quiet",
+                    "--no-tags",
+                    "--no-write-fetch-head",
+                    "--no-recurse-submodules",
+                    *(["--update-shallow"] if local else []),
+                    "--end-of-options",
+                    remote.url,
+                    *wanted,
+                    timeout_s=timeout_s,
+                    remote=remote,
+                    local=local,
+                )
+            except GitFailedError as error:
+                if local or _NO_SUCH_REF.search(str(error)):
+                    raise
+                raise RemoteUnavailable(f"The repository cannot be fetched: {_reason(str(error))}") from error
 
     def fetch_submodules(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
         """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.
@@ -204,7 +212,8 @@ class Mirror:
         A branch that is at `sha` already is left as it is.
 
         Raises:
-            PushError: somebody else's commit is there, or the remote refused or cannot be reached.
+            PushError: somebody else's commit is there, or the remote refused it.
+            RemoteUnavailable: the remote did not answer, or not in time.
         """
         ref = _branch_ref(branch)
         lease = checked_sha(expected) if expected is not None else ""
@@ -227,7 +236,11 @@ class Mirror:
             with contextlib.suppress(CheckoutError):
                 if self.remote_head(remote, branch) == sha:
                     return
-            raise PushError(f"{branch} cannot be pushed: {_push_reason(str(error))}") from error
+            words = f"{branch} cannot be pushed: {_reason(str(error))}"
+            # With --porcelain what the remote says of a ref begins with its flag; without that, it said nothing.
+            if local or re.search(r"^!\t", str(error), re.MULTILINE):
+                raise PushError(words) from error
+            raise RemoteUnavailable(words) from error
         except CheckoutError as error:
             raise PushError(str(error)) from error
 
@@ -235,15 +248,18 @@ class Mirror:
         """Return the SHA of a remote's branch right now, or None where there is none.
 
         Raises:
-            CheckoutError: the remote cannot be asked.
+            RemoteUnavailable: the remote cannot be asked.
         """
         ref = _branch_ref(branch)
         local = check_remote(remote, allow_local=self._allow_local)
         self._bare.ensure()
-        listed = self._bare.git(
-            "ls-remote", "--end-of-options", remote.url, ref, timeout_s=timeout_s, remote=remote, local=local
-        ).decode("utf-8", "replace")
-        for line in listed.splitlines():
+        try:
+            listed = self._bare.git(
+                "ls-remote", "--end-of-options", remote.url, ref, timeout_s=timeout_s, remote=remote, local=local
+            )
+        except GitFailedError as error:
+            raise RemoteUnavailable(f"The repository cannot be asked for {branch}: {_reason(str(error))}") from error
+        for line in listed.decode("utf-8", "replace").splitlines():
             sha, _, name = line.partition("\t")
             if name == ref and SHA.fullmatch(sha):
                 return sha
@@ -257,7 +273,7 @@ def _branch_ref(branch: str) -> str:
     return ref
 
 
-def _push_reason(said: str) -> str:
+def _reason(said: str) -> str:
     if "stale info" in said:
         return "somebody else has pushed to it since."
     lines = [line for line in said.splitlines() if line.startswith(("remote:", "!", "fatal:", "error:"))]

@@ -19,6 +19,10 @@ class CheckoutError(SandboxError):
     """A repository or a commit could not be fetched."""
 
 
+class RemoteUnavailable(CheckoutError):  # noqa: N818
+    """The remote cannot be reached, fails or refuses the token: waiting may help."""
+
+
 class PatchError(SandboxError):
     """A patch cannot be read, is not allowed or does not apply; `reason` is a sentence for people."""
 

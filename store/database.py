@@ -126,5 +126,6 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    reads = connection.get_execution_options().get("acrouter_reads", False)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN" if options.get("acrouter_reads", False) else "BEGIN IMMEDIATE")

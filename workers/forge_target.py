@@ -78,7 +78,7 @@ class ForgeTarget:
         task = run.task()
         assert best.result is not None
         assert best.attempt.id is not None
-        stands = self._stands(run, task, work.source)
+        stands = self._stands(run, task, work, best)
         if work.source.is_fork:
             run.update(published_attempt_id=best.attempt.id)
             run.advance(TaskState.PUBLISHED, "The patch is offered below: acrouter pushes nothing to or from a fork.")
@@ -133,16 +133,19 @@ class ForgeTarget:
         remote = self.forge.git_remote(self.repository, write=False)
         return mirror.fetch_submodules(remote, sha, timeout_s=run.runtime.settings.setup_timeout_s)
 
-    def _stands(self, run: Run, task: Task, source: Source) -> bool:
-        """Whether the branch under repair is where it was pinned; what was added to it meanwhile is told.
+    def _stands(self, run: Run, task: Task, work: Work, best: Attempted) -> bool:
+        """Whether the branch under repair is where it was pinned, our own commit aside; what was added to it is told.
 
         Raises:
             TargetClosed: the target was closed or its branch deleted, without our being told.
             TargetMoved: the commit that the work is about is gone from it.
         """
+        source = work.source
         head = current_head(self.forge, self.repository, task)
         if head is None or head == source.base_sha:
             return True
+        if task.branch == source.base_ref and head == self._commit(run, work, best):
+            return True  # an earlier worker pushed it there, and ended before it could say so
         refs = [f"refs/pull/{task.target_number}/head"] if source.is_fork else [f"refs/heads/{source.base_ref}"]
         self._fetch(run, source.mirror, [*refs, head])
         if not source.mirror.is_ancestor(source.base_sha, head):

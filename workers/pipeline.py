@@ -8,6 +8,7 @@ from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
+from sandbox.errors import RemoteUnavailable
 from store.errors import AcrouterError
 from store.states import TaskState
 from store.tables import Attempt, Task
@@ -17,7 +18,7 @@ from workers import attempts, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
 from workers.endings import why_nothing
-from workers.errors import ForgeTemporary, LeaseLost, TargetGone
+from workers.errors import ForgeError, ForgeTemporary, LeaseLost, TargetGone
 from workers.history import record
 from workers.interrupted import write_off
 from workers.reports import try_report
@@ -30,6 +31,9 @@ _log = structlog.get_logger(__name__)
 
 MAX_TRIES = 5
 """Workers that may take one task before it is given up."""
+MAX_REFUSED_TRIES = 3
+"""Tries that one task makes while GitHub refuses: some refusals are of the moment (a replica that lags, a clock, a
+check against abuse), and what was paid for is kept."""
 _PAUSE = timedelta(seconds=30)
 
 
@@ -136,12 +140,12 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason), free_of_charge=True)
-    except (TargetClosed, TargetMoved, TargetGone) as reason:
+    except (TargetClosed, TargetMoved) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))
-    except ForgeTemporary as reason:
-        _back_to_the_queue(run, str(reason), retry_at=reason.retry_at)
+    except (ForgeError, RemoteUnavailable) as reason:
+        _ask_again(run, reason)
     except NoModelLeft as reason:
         _end(run, TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
     except AcrouterError as error:
@@ -154,6 +158,14 @@ def _to_its_end(run: Run) -> None:
             TaskState.FAILED,
             f"An unexpected error ({type(error).__name__}) ended the task; the operator's log has the details.",
         )
+
+
+def _ask_again(run: Run, reason: ForgeError | RemoteUnavailable) -> None:
+    """GitHub did not do what it was asked for: another worker tries, after a refusal `MAX_REFUSED_TRIES` times."""
+    if isinstance(reason, ForgeTemporary | RemoteUnavailable) or run.task().tries < MAX_REFUSED_TRIES:
+        _back_to_the_queue(run, str(reason), retry_at=getattr(reason, "retry_at", None))
+    else:
+        _end(run, TaskState.STOPPED if isinstance(reason, TargetGone) else TaskState.FAILED, str(reason))
 
 
 def _end(run: Run, state: TaskState, words: str) -> None:

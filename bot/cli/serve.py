@@ -152,11 +152,11 @@ def _serve(settings: Settings, database: "Database", queue: "Queue", host: str, 
     from bot.cli.look import link
     from bot.dashboard.sign_in import is_loopback
     from bot.dashboard.tokens import make_link_word
-    from bot.web import create_app
+    from bot.web import create_app, server_config
 
     configure_tracing(settings, "web")
     app = create_app(settings, database, queue)
-    server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_config=None, timeout_graceful_shutdown=10))
+    server = uvicorn.Server(server_config(app, host, port))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         server.should_exit = True

@@ -13,6 +13,7 @@ from bot.dashboard.board import Board
 from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import retry_delivery, retry_task
 from bot.dashboard.roles import Role
+from bot.dashboard.row_numbers import RowNumber
 from workers.errors import BudgetError
 from workers.limits import set_limit
 
@@ -36,7 +37,7 @@ def routes(board: Board) -> APIRouter:
         return _back("/budgets?said=cap")
 
     @router.post("/queue/tasks/{task_id}/retry")
-    def retry_failed_task(request: Request, task_id: int, csrf: Annotated[str, Form()] = "") -> RedirectResponse:
+    def retry_failed_task(request: Request, task_id: RowNumber, csrf: Annotated[str, Form()] = "") -> RedirectResponse:
         actor = actor_of(board, request, csrf, Role.OPERATOR)
         if not retry_task(board.database, task_id, actor):
             return _back("/queue?said=gone")
@@ -45,7 +46,7 @@ def routes(board: Board) -> APIRouter:
 
     @router.post("/queue/deliveries/{delivery_id}/retry")
     def retry_failed_delivery(
-        request: Request, delivery_id: int, csrf: Annotated[str, Form()] = ""
+        request: Request, delivery_id: RowNumber, csrf: Annotated[str, Form()] = ""
     ) -> RedirectResponse:
         actor = actor_of(board, request, csrf, Role.OPERATOR)
         if not retry_delivery(board.database, delivery_id, by=actor.login):

@@ -15,6 +15,7 @@ from bot.dashboard.errors import BadRequestError
 from bot.dashboard.health import health
 from bot.dashboard.overview import overview
 from bot.dashboard.periods import DEFAULT_DAYS, of_days
+from bot.dashboard.row_numbers import RowNumber
 from bot.dashboard.shapes.machinery import BudgetsOut, QueueOut
 from bot.dashboard.shapes.numbers import ModelOut, OverviewOut
 from bot.dashboard.shapes.tasks import TaskDetailOut, TaskOut, TasksOut
@@ -67,7 +68,7 @@ def make_api(board: Board) -> FastAPI:
         since: str = "",
         until: str = "",
         text: str = "",
-        before: int | None = None,
+        before: RowNumber | None = None,
         limit: int = 50,
     ) -> TasksOut:
         """Tasks, the newest first, in pages."""
@@ -91,7 +92,7 @@ def make_api(board: Board) -> FastAPI:
         )
 
     @api.get("/tasks/{task_id}")
-    def get_task(request: Request, task_id: int) -> TaskDetailOut:
+    def get_task(request: Request, task_id: RowNumber) -> TaskDetailOut:
         """One task with its decisions, attempts, history and outcomes."""
         reader = reader_of(board, request)
         with board.database.reading() as session:

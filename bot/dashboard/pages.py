@@ -19,6 +19,7 @@ from bot.dashboard.health import endpoints, health
 from bot.dashboard.overview import overview, why_in_a_sentence
 from bot.dashboard.periods import DEFAULT_DAYS, LENGTHS, of_days
 from bot.dashboard.roles import Role
+from bot.dashboard.row_numbers import RowNumber
 from bot.dashboard.show import page
 from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import choices, latest, list_tasks, parse_filter
@@ -100,7 +101,7 @@ def routes(board: Board) -> APIRouter:
         )
 
     @router.get("/tasks")
-    def show_tasks(request: Request, before: int | None = None) -> HTMLResponse:
+    def show_tasks(request: Request, before: RowNumber | None = None) -> HTMLResponse:
         viewer = viewer_of(board, request)
         facts = board.facts_for(viewer)
         wanted = parse_filter(request.query_params)
@@ -124,7 +125,7 @@ def routes(board: Board) -> APIRouter:
         )
 
     @router.get("/budgets")
-    def show_budgets(request: Request, before: int | None = None, said: str = "") -> HTMLResponse:
+    def show_budgets(request: Request, before: RowNumber | None = None, said: str = "") -> HTMLResponse:
         viewer = viewer_of(board, request)
         everything = board.facts.current()
         facts = everything.of_repositories(viewer.repositories)

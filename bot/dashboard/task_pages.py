@@ -14,6 +14,7 @@ from bot.dashboard.board import Board
 from bot.dashboard.live import Snapshot, snapshot
 from bot.dashboard.render import LONGEST_COLOURED
 from bot.dashboard.roles import Viewer
+from bot.dashboard.row_numbers import RowNumber
 from bot.dashboard.show import page
 from bot.dashboard.task_detail import TaskDetail, task_detail, trajectory_of
 from bot.dashboard.trajectories import read_steps
@@ -36,7 +37,7 @@ def routes(board: Board) -> APIRouter:
         return task
 
     @router.get("/tasks/{task_id}")
-    def show_task(request: Request, task_id: int) -> HTMLResponse:
+    def show_task(request: Request, task_id: RowNumber) -> HTMLResponse:
         viewer = viewer_of(board, request)
         task = found(task_id, viewer)
         specs = board.specs()
@@ -61,7 +62,7 @@ def routes(board: Board) -> APIRouter:
         )
 
     @router.get("/tasks/{task_id}/attempts/{number}/steps")
-    def show_steps(request: Request, task_id: int, number: int, after: int = 0) -> HTMLResponse:
+    def show_steps(request: Request, task_id: RowNumber, number: RowNumber, after: RowNumber = 0) -> HTMLResponse:
         viewer = viewer_of(board, request)
         found(task_id, viewer)
         with board.database.reading() as session:
@@ -75,7 +76,7 @@ def routes(board: Board) -> APIRouter:
         )
 
     @router.get("/tasks/{task_id}/attempts/{number}/patch")
-    def show_patch(request: Request, task_id: int, number: int) -> PlainTextResponse:
+    def show_patch(request: Request, task_id: RowNumber, number: RowNumber) -> PlainTextResponse:
         found(task_id, viewer_of(board, request))
         with board.database.reading() as session:
             query = select(Attempt.patch).where(Attempt.task_id == task_id, col(Attempt.number) == number)
@@ -86,7 +87,7 @@ def routes(board: Board) -> APIRouter:
         return PlainTextResponse(patch, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
     @router.get("/tasks/{task_id}/live")
-    async def live(request: Request, task_id: int) -> StreamingResponse:
+    async def live(request: Request, task_id: RowNumber) -> StreamingResponse:
         viewer = await run_in_threadpool(viewer_of, board, request)
         first = await run_in_threadpool(found, task_id, viewer)
         return StreamingResponse(

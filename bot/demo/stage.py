@@ -22,7 +22,7 @@ from bot.demo.paid import write_paid_models_file
 from bot.demo.scripted import ScriptedEndpoint, write_models_file
 from bot.demo.throwaway import free_port, make_private_key
 from bot.github.forge import GitHubForge
-from bot.web import create_app
+from bot.web import create_app, server_config
 from sandbox.types import Backend, Progress
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
@@ -131,7 +131,7 @@ def _start_acrouter(
     ticker = Ticker(jobs, settings.reconcile_every_s)
     ticker.start()
     stack.callback(ticker.stop)
-    stack.enter_context(_serving(uvicorn.Config(create_app(settings, database, queue), log_config=None), listener))
+    stack.enter_context(_serving(server_config(create_app(settings, database, queue)), listener))
     return runtime
 
 

@@ -11,14 +11,19 @@ from sqlmodel import col, select
 
 from bot.demo.hub import pulls
 from bot.github import GitHubForge
+from sandbox.errors import RemoteUnavailable
+from sandbox.types import GitRemote
 from store.states import TaskState
 from store.tables import Task
+from tests.support.quick_mirror import LocalMirror
 from tests.support.whole_run import REPOSITORY, WholeRun
+from workers.errors import ForgeError, TargetGone
+from workers.ports import RepositoryRef
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
-    made = WholeRun(tmp_path_factory.mktemp("mid-run"), real_git=True)
+    made = WholeRun(tmp_path_factory.mktemp("mid-run"), git="path")
     with made.connected():
         yield made
     made.close()
@@ -56,13 +61,15 @@ class PullStory:
     def delete(self) -> None:
         self.runs.hub.close(self.number)
 
-    def _move(self, sha: str) -> None:
+    def tell_of_move(self, before: str, after: str) -> None:
         hub = self.runs.hub._hub
-        repository = self.runs.hub._repository("")
-        before = repository.bare.branches()
-        repository.bare.set_branch(self.branch, sha)
-        moved = pulls.differences(before, repository.bare.branches())
-        pulls.branches_moved(hub, repository, moved, hub.state.user("maintainer"))
+        moved = {self.branch: (before, after)}
+        pulls.branches_moved(hub, self.runs.hub._repository(""), moved, hub.state.user("maintainer"))
+
+    def _move(self, sha: str) -> None:
+        before = self.head()
+        self.runs.hub._repository("").bare.set_branch(self.branch, sha)
+        self.tell_of_move(before, sha)
 
 
 def test_a_fix_of_a_pr_is_a_pr_to_its_branch(runs: WholeRun) -> None:
@@ -118,6 +125,50 @@ def test_push_fixes_overwrites_no_commit_of_a_person(runs: WholeRun) -> None:
     assert story.head() == later
     assert story.task.pr_number != story.number
     assert story.task.state is TaskState.PUBLISHED
+
+
+def test_a_push_whose_answer_was_lost_is_found_and_not_handed_in_twice(
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = PullStory(runs, "unheard", "push_fixes: true\n")
+    push = LocalMirror.push
+    lost: list[str] = []
+
+    def lose_the_answer(self: LocalMirror, remote: GitRemote, sha: str, branch: str, **options: Any) -> None:
+        push(self, remote, sha, branch, **options)
+        if not lost:
+            lost.append(sha)
+            story.tell_of_move(story.pinned, sha)
+            raise RemoteUnavailable("The connection ended before GitHub could answer.")
+
+    monkeypatch.setattr(LocalMirror, "push", lose_the_answer)
+    opened = len(runs.hub.pull_requests())
+    runs.settle()
+    task = story.task
+    assert (task.state, task.pr_number, task.head_sha) == (TaskState.PUBLISHED, story.number, lost[0])
+    assert story.head() == lost[0]
+    assert len(runs.hub.pull_requests()) == opened
+    assert "Commits were added" not in story.words()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "state"),
+    [(ForgeError("GitHub said no to that."), TaskState.FAILED), (TargetGone("It is gone."), TaskState.STOPPED)],
+)
+def test_a_refusal_that_lasts_is_believed_at_the_third_try(
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch, refusal: ForgeError, state: TaskState
+) -> None:
+    asked = []
+
+    def refuse(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+        asked.append(number)
+        raise refusal
+
+    monkeypatch.setattr(GitHubForge, "pull_request_discussion", refuse)
+    story = PullStory(runs, f"refused-{state.value}")
+    runs.settle()
+    assert (story.task.state, story.task.tries, len(asked)) == (state, 3, 3)
+    assert str(refusal) in story.words()
 
 
 def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(

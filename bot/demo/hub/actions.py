@@ -5,7 +5,7 @@ https://docs.github.com/en/rest/actions/workflow-jobs#download-job-logs-for-a-wo
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Literal
@@ -39,6 +39,7 @@ class Run:
     jobs: Sequence[Job]
     pull_requests: Sequence[Json] = ()
     event: str = "push"
+    attempt: int = 1
     at: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
@@ -75,6 +76,11 @@ class ActionsStore:
             event=event,
         )
         self.runs[run.id] = run
+        return run
+
+    def run_again(self, run_id: int) -> Run:
+        """Let a run's jobs end once more, as they did."""
+        run = self.runs[run_id] = replace(self.runs[run_id], attempt=self.runs[run_id].attempt + 1)
         return run
 
     def job(self, job_id: int) -> tuple[Run, Job] | None:
@@ -119,7 +125,7 @@ def run_json(run: Run, repository: Json, commit: Commit, actor: Json, base_url: 
         "path": f".github/workflows/{quote(run.workflow)}.yml",
         "display_title": commit.message.split("\n", 1)[0],
         "run_number": run.number,
-        "run_attempt": 1,
+        "run_attempt": run.attempt,
         "event": run.event,
         "status": "completed",
         "conclusion": run.conclusion,
@@ -163,7 +169,7 @@ def job_json(run: Run, job: Job, repository: Json, base_url: str) -> Json:
         "workflow_name": run.workflow,
         "head_branch": run.head_branch,
         "run_url": f"{repository['url']}/actions/runs/{run.id}",
-        "run_attempt": 1,
+        "run_attempt": run.attempt,
         "node_id": f"CR_{job.id}",
         "head_sha": run.head_sha,
         "url": f"{repository['url']}/actions/jobs/{job.id}",

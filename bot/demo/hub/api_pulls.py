@@ -136,14 +136,24 @@ def _actions_routes(router: APIRouter, hub: Hub, access: Access) -> None:
     @router.get(_REPO + "/actions/runs")
     def runs(request: Request) -> Response:
         found = access.repository(request, "actions")
-        sha = request.query_params.get("head_sha")
-        chosen = [run for run in reversed(found.actions.runs.values()) if sha in (None, run.head_sha)]
+        query = request.query_params
+        chosen = [
+            run
+            for run in reversed(found.actions.runs.values())
+            if query.get("head_sha", run.head_sha) == run.head_sha
+            and query.get("branch", run.head_branch) == run.head_branch
+        ]
         return page([shape(found, run) for run in chosen], request, base, wrap="workflow_runs")
 
     @router.get(_REPO + "/actions/runs/{run_id}")
     def run(request: Request, run_id: int) -> Json:
         found = access.repository(request, "actions")
         return shape(found, find_run(found, run_id))
+
+    @router.post(_REPO + "/actions/runs/{run_id}/rerun-failed-jobs")
+    def run_again(request: Request, run_id: int) -> Response:
+        checks.run_again(hub, access.repository(request, "actions", write=True), run_id)
+        return JSONResponse({}, 201)
 
     @router.get(_REPO + "/actions/runs/{run_id}/jobs")
     def jobs(request: Request, run_id: int) -> Response:

@@ -1,10 +1,12 @@
 """A bare git repository as a forge keeps it: refs, commits made from texts, merges and diffs."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from bot.errors import BotError
@@ -18,6 +20,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_TERMINAL_PROMPT": "0",
 }
+
+_SHA = re.compile("[0-9a-f]{40}")
 
 
 class HubGitError(BotError):
@@ -76,7 +80,7 @@ class BareRepository:
         return dict(line.rsplit(" ", 1) for line in lines)
 
     def default_branch(self) -> str:
-        return self._git("symbolic-ref", "--short", "HEAD").strip()
+        return (self.path / "HEAD").read_text(encoding="utf-8").strip().removeprefix("ref: refs/heads/")
 
     def resolve(self, ref: str) -> str | None:
         """Return the commit that a branch, tag or SHA means, or None."""
@@ -95,9 +99,8 @@ class BareRepository:
         self._git("update-ref", "-d", f"refs/heads/{name}")
 
     def commit(self, sha: str) -> Commit:
-        fields = self._git(
-            "show", "--no-patch", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B", sha
-        ).split("\0")
+        form = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
+        fields = self._about([sha], "show", "--no-patch", form, sha).split("\0")
         return Commit(
             sha=fields[0],
             tree=fields[1],
@@ -112,7 +115,7 @@ class BareRepository:
 
     def commits_between(self, base: str, head: str) -> list[str]:
         """Return the commits of `head` that `base` has not, oldest first."""
-        return self._git("rev-list", "--reverse", "--topo-order", f"{base}..{head}").split()
+        return self._about([base, head], "rev-list", "--reverse", "--topo-order", f"{base}..{head}").split()
 
     def merge_base(self, one: str, other: str) -> str | None:
         found = self._try("merge-base", one, other)
@@ -131,10 +134,10 @@ class BareRepository:
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         words = {"A": "added", "D": "removed", "M": "modified", "T": "modified"}
         found = []
-        raw = self._git("diff", *options, "--raw", "--no-abbrev", "-z", since).split("\0")
+        raw = self._about([base, head], "diff", *options, "--raw", "--no-abbrev", "-z", since).split("\0")
         for meta, path in zip(raw[0::2], raw[1::2], strict=False):
             _, _, old_blob, new_blob, letter = meta.split()
-            patch = self._git("diff", *options, since, "--", f":(literal){path}")
+            patch = self._about([base, head], "diff", *options, since, "--", f":(literal){path}")
             hunks = patch[patch.find("@@") :] if "@@" in patch else ""
             lines = hunks.splitlines()
             found.append(
@@ -210,11 +213,21 @@ class BareRepository:
     def _git(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:
         return run(arguments, repository=self.path, env=env)
 
+    def _about(self, refs: Sequence[str], *arguments: str) -> str:
+        """Ask git about refs; what hangs on whole SHAs alone never changes, and is asked once."""
+        whole = all(_SHA.fullmatch(ref) for ref in refs)
+        return _kept(self.path, arguments) if whole else self._git(*arguments)
+
     def _try(self, *arguments: str) -> str | None:
         try:
             return self._git(*arguments)
         except HubGitError:
             return None
+
+
+@lru_cache(maxsize=10_000)
+def _kept(repository: Path, arguments: Sequence[str]) -> str:
+    return run(arguments, repository=repository)
 
 
 def run(

@@ -45,6 +45,7 @@ class LocalHub:
         webhook_secret: signs them.
         app_id: the App that may mint tokens here.
         private_key_pem: the App's private RSA key (PEM); only its public half is used.
+        permissions: what the installation grants.
     """
 
     def __init__(
@@ -57,13 +58,14 @@ class LocalHub:
         *,
         slug: str = "acrouter",
         installation_id: int = 1,
+        permissions: Mapping[str, str] = PERMISSIONS,
     ) -> None:
         self.port = port
         self.base_url = f"http://localhost:{port}"
         self.installation_id = installation_id
         self._folder = tempfile.TemporaryDirectory(prefix="acrouter-hub-")
         self._sender = WebhookSender(webhook_url, webhook_secret)
-        self._hub = Hub(State(app_id, slug, installation_id, PERMISSIONS), self._sender, self.base_url)
+        self._hub = Hub(State(app_id, slug, installation_id, permissions), self._sender, self.base_url)
         self.app = application(self._hub, private_key_pem)
         config = uvicorn.Config(
             self.app,

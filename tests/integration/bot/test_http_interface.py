@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import schemathesis
@@ -11,6 +11,9 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, settings
 from sqlmodel import select
 
+from bot.dashboard.api import make_api
+from bot.dashboard.board import Board
+from bot.dashboard.tokens import create_token
 from bot.signature import sign
 from bot.web import create_app
 from store.database import Database
@@ -46,6 +49,8 @@ DESCRIPTION: dict[str, Any] = {
     },
 }
 schema = schemathesis.openapi.from_dict(DESCRIPTION)
+# The JSON API describes itself; its board is needed by requests alone.
+api = schemathesis.openapi.from_dict(make_api(cast("Board", None)).openapi())
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +83,23 @@ def test_generated_requests_get_a_described_answer_and_start_nothing(
     answer = client.request(case.method, case.path, headers=headers, content=content)
     assert answer.status_code in {200, 400, 401, 405, 413}, (answer.status_code, answer.text)
     assert stored(database) == before, "nothing here was signed"
+
+
+@pytest.fixture(scope="module")
+def reader(served: tuple[TestClient, Database]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {create_token(served[1], 'reader', ['read'], by='ada')}"}
+
+
+@api.parametrize()
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_api_answers_whatever_it_is_asked_and_only_to_those_who_may_read(
+    served: tuple[TestClient, Database], reader: dict[str, str], case: "schemathesis.Case[Any]"
+) -> None:
+    client, _ = served
+    path = f"/api/v1{case.formatted_path}"
+    for headers, statuses in ((reader, {200, 400, 404, 405, 422}), ({}, {401, 404, 405, 422})):
+        answer = client.request(case.method, path, params=case.query, headers=headers, follow_redirects=False)
+        assert answer.status_code in statuses, (case.method, path, case.query, answer.status_code, answer.text)
 
 
 def post(

@@ -1,10 +1,13 @@
 """The webhook endpoint: what is let in, what is stored, and what GitHub hears."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 from sqlmodel import select
 
 from bot.signature import sign
@@ -68,6 +71,50 @@ def test_the_same_delivery_again_makes_no_work(client: TestClient, database: Dat
         assert (answer.status_code, answer.json()["status"]) == (202, expected)
     assert len(stored(database)) == 1
     wait_until(lambda: len(queue.deliveries) == 1, what="the wake-up")
+
+
+def test_of_many_that_arrive_together_each_is_answered_for_itself(
+    client: TestClient, database: Database, queue: QueueOfNames
+) -> None:
+    guids = [f"guid-{number % 20}" for number in range(40)]  # each of them twice
+
+    def send(guid: str) -> str:
+        return str(client.post("/webhooks/github", content=BODY, headers=headers(BODY, guid)).json()["status"])
+
+    with ThreadPoolExecutor(20) as senders:
+        assert Counter(senders.map(send, guids)) == {"accepted": 20, "duplicate": 20}
+    assert Counter(row.guid for row in stored(database)) == Counter(set(guids))
+    wait_until(lambda: sorted(queue.deliveries) == sorted(row.id or 0 for row in stored(database)), what="the wake-ups")
+
+
+@pytest.mark.postgres
+def test_a_database_that_was_restarted_costs_no_delivery(postgres_database: Database) -> None:
+    with TestClient(create_app(settings(github_webhook_secret=SECRET), postgres_database, QueueOfNames())) as client:
+        for guid in ("before", "after"):
+            assert client.post("/webhooks/github", content=BODY, headers=headers(BODY, guid)).status_code == 202
+            with postgres_database.session() as session:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                ended = text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
+                assert session.execute(ended).all()
+    assert [row.guid for row in stored(postgres_database)] == ["before", "after"]
+
+
+def test_what_cannot_be_stored_is_not_acknowledged(client: TestClient, database: Database, queue: QueueOfNames) -> None:
+    def rename(old: str, new: str) -> None:
+        with database.session() as session:
+            session.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
+
+    rename("delivery", "elsewhere")
+    answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY))
+    assert (answer.status_code, answer.json()) == (503, {"detail": "The delivery could not be stored."})
+    rename("elsewhere", "delivery")
+    assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 202
+    wait_until(lambda: len(queue.deliveries) == 1, what="the wake-up")
+
+
+def test_another_method_is_told_which_one_to_use(client: TestClient) -> None:
+    answer = client.get("/webhooks/github")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class ActionsRoutes:
         )
 
     def runs(self, request: Request, hosted: Hosted, _: str) -> Response | None:
-        runs = [run for run in hosted.actions.runs.values() if _wanted(run, request.query)]
+        runs = [run for run in reversed(hosted.actions.runs.values()) if _wanted(run, request.query)]
         return as_json(200, {"total_count": len(runs), "workflow_runs": [self._shape(hosted, r) for r in runs]})
 
     def run(self, _: Request, hosted: Hosted, run_id: str) -> Response | None:
@@ -54,7 +54,10 @@ class ActionsRoutes:
         return Response(302, b"", {"Location": host + hosted.actions.blob_address(found[1])})
 
     def rerun(self, _: Request, hosted: Hosted, run_id: str) -> Response | None:
-        return as_json(201, {}) if int(run_id) in hosted.actions.runs else error(404, "Not Found")
+        if int(run_id) not in hosted.actions.runs:
+            return error(404, "Not Found")
+        hosted.actions.run_again(int(run_id))
+        return as_json(201, {})
 
     def suite(self, _: Request, hosted: Hosted, suite_id: str) -> Response | None:
         for run in hosted.actions.runs.values():

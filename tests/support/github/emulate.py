@@ -21,6 +21,7 @@ from tests.support import npm
 from tests.support.services import free_port, wait_until
 
 Json = Any
+ORGANISATION = "guild"
 
 _SCRIPT = Path(__file__).with_name("emulate_host.mjs")
 # Each token may make 5,000 requests; mirroring a repository's objects takes a few hundred.
@@ -113,7 +114,11 @@ class Emulate:
         }
         self._seed = {
             "tokens": {token: {"login": login, "scopes": ["repo", "user"]} for token, login in logins.items()},
-            "github": {"users": [{"login": login} for login in [owner, *users]], "apps": [app]},
+            "github": {
+                "users": [{"login": login} for login in [owner, *users]],
+                "orgs": [{"login": ORGANISATION}],
+                "apps": [app],
+            },
         }
         self.client = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bot.demo.hub.shapes import user_json
 from bot.demo.hub.state import User, now
 from tests.support.github.actions_routes import ActionsRoutes
+from tests.support.github.content_routes import ContentRoutes
 from tests.support.github.mirror import Hosted
 from tests.support.github.pull_routes import PullRoutes
 from tests.support.github.telling import Telling
@@ -27,9 +28,12 @@ class Lacking:
         self._proxy = proxy
         self.telling = Telling(proxy)
         pulls, actions = PullRoutes(proxy, self.telling), ActionsRoutes(proxy, self.telling)
+        contents = ContentRoutes(proxy, self.telling)
         self._routes: list[tuple[str, re.Pattern[str], Route]] = [
             (method, re.compile(pattern), route)
             for method, pattern, route in (
+                ("POST", r"/git/refs", contents.make_ref),
+                ("PUT", r"/contents/(.+)", contents.put_file),
                 ("POST", r"/pulls", pulls.create_pull),
                 ("PATCH", r"/pulls/(\d+)", pulls.patch_pull),
                 ("PUT", r"/pulls/(\d+)/merge", pulls.merge_pull),

@@ -32,6 +32,7 @@ PERMISSIONS = {
     "pull_requests": "write",
     "checks": "write",
     "actions": "write",
+    "members": "read",
 }
 
 

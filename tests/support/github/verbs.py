@@ -54,6 +54,11 @@ class Verbs:
         self._proxy.hosted[hosted.full_name.lower()] = hosted
         return hosted.full_name
 
+    def make_team(self, organisation: str, team: str, people: Sequence[str]) -> None:
+        self._emulate.call("POST", f"/orgs/{organisation}/teams", {"name": team})
+        for login in people:
+            self._emulate.call("PUT", f"/orgs/{organisation}/teams/{team}/memberships/{login}", {"role": "member"})
+
     def set_permission(self, login: str, permission: Permission, *, repository: str = "") -> None:
         hosted = self._hosted(repository)
         path = f"/repos/{hosted.full_name}/collaborators/{login}"

@@ -1,0 +1,131 @@
+"""The webhook endpoint as bare ASGI: it runs for every delivery, and a framework's layers cost more than its work.
+
+https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
+"""
+
+import re
+from http import HTTPStatus
+
+import orjson
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from bot.errors import PayloadError, SignatureError
+from bot.inbox import Arrival, arrival
+from bot.ingest import Ingest
+from bot.signature import verify
+from store.tracing import root_span
+
+PATH = "/webhooks/github"
+_log = structlog.get_logger(__name__)
+_SHORT = 256 * 1024
+"""Bytes that are looked at between two other requests; more goes to a thread."""
+_NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
+_READ = (b"x-github-delivery", b"x-github-event", b"x-hub-signature-256", b"content-length")
+# A browser that is led here shows and runs nothing.
+_HEADERS = [
+    (b"content-type", b"application/json"),
+    (b"content-security-policy", b"default-src 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class WebhookGate:
+    """An ASGI application for `PATH` alone: takes in what GitHub delivers."""
+
+    def __init__(self, *, secret: str, max_body_bytes: int, ingest: Ingest) -> None:
+        self._secret = secret
+        self._max_body_bytes = max_body_bytes
+        self._ingest = ingest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            status, answer = HTTPStatus.ACCEPTED, {"status": await self._take(scope, receive)}
+        except _Refused as refusal:
+            status, answer = refusal.status, {"detail": str(refusal)}
+        except _SenderGone:
+            return
+        body = orjson.dumps(answer)
+        headers = [*_HEADERS, (b"content-length", str(len(body)).encode())]
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers.append((b"allow", b"POST"))
+        await send({"type": "http.response.start", "status": int(status), "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _take(self, scope: Scope, receive: Receive) -> str:
+        """Store one delivery and have a worker woken. Nothing else happens before GitHub has its answer."""
+        if scope["method"] != "POST":
+            raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "GitHub delivers by POST.")
+        told = {name: value.decode("latin-1") for name, value in reversed(scope["headers"]) if name in _READ}
+        guid = _name(told, "X-GitHub-Delivery")
+        event = _name(told, "X-GitHub-Event")
+        body = await self._read(told.get(b"content-length", ""), receive)
+        signature = told.get(b"x-hub-signature-256")
+        if len(body) <= _SHORT:
+            found = self._look_at(guid, event, body, signature)
+        else:  # so long a look would hold up all others
+            found = await run_in_threadpool(self._look_at, guid, event, body, signature)
+        with root_span("webhook", guid, event=event):
+            try:
+                delivery_id = await self._ingest.store(found)
+            except SQLAlchemyError as error:
+                _log.exception("webhook.not_stored", guid=guid)
+                # GitHub keeps what was not acknowledged: it can be delivered again.
+                words = "The delivery could not be stored."
+                raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, words) from error
+        return "duplicate" if delivery_id is None else "accepted"
+
+    async def _read(self, announced: str, receive: Receive) -> bytes:
+        """Return the body, given up as soon as it is larger than it may be."""
+        limit = self._max_body_bytes
+        if announced.isdecimal() and int(announced) > limit:
+            raise _too_large(limit)
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _SenderGone
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > limit:
+                raise _too_large(limit)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _look_at(self, guid: str, event: str, body: bytes, signature: str | None) -> Arrival:
+        try:
+            verify(body, signature, self._secret)
+            return arrival(guid, event, body)
+        except SignatureError as error:
+            raise _Refused(HTTPStatus.UNAUTHORIZED, str(error)) from error
+        except PayloadError as error:
+            raise _Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+
+
+class _Refused(Exception):  # noqa: N818  (an answer, not a fault)
+    """What is not taken in, by the status that its sender gets."""
+
+    def __init__(self, status: HTTPStatus, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+class _SenderGone(Exception):  # noqa: N818
+    """The connection ended in the middle of the body: there is nobody to answer."""
+
+
+def _too_large(limit: int) -> _Refused:
+    return _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
+
+
+def _name(told: dict[bytes, str], header: str) -> str:
+    value = told.get(header.lower().encode(), "")
+    if not value:
+        raise _Refused(HTTPStatus.BAD_REQUEST, f"The {header} header is missing.")
+    if not _NAME.fullmatch(value):
+        raise _Refused(HTTPStatus.BAD_REQUEST, f"The {header} header is not one of GitHub's.")
+    return value

@@ -1,0 +1,60 @@
+"""SQLite's checkpoints away from who commits: moving the log into the database takes longer than many commits.
+
+https://www.sqlite.org/wal.html#performance_considerations
+"""
+
+import threading
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from store.database import Database
+
+_EVERY_BYTES = 4 * 1024 * 1024
+"""As SQLite does by itself: 1,000 pages."""
+_AT_MOST_PAGES = 16_000
+"""64 MB: where a storm of writes outruns this, its writer does a checkpoint of its own."""
+
+
+class Checkpoints:
+    """Does them in a thread; on another database than SQLite it does nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._bytes = 0
+        self._due = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
+
+    def start(self) -> None:
+        if self._database.is_sqlite:
+            self._thread.start()
+
+    def close(self) -> None:
+        self._ended = True
+        self._due.set()
+        if self._thread.ident:
+            self._thread.join(30)
+
+    def written(self, size: int) -> None:
+        """Take note of bytes that were committed; returns at once."""
+        self._bytes += size
+        if self._bytes >= _EVERY_BYTES:
+            self._bytes = 0
+            self._due.set()
+
+    def _work(self) -> None:
+        while True:
+            self._due.wait()
+            self._due.clear()
+            if self._ended:
+                return
+            try:
+                with self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    connection.execute(text("PRAGMA wal_checkpoint(PASSIVE)"))
+            except SQLAlchemyError:  # busy: the next one does more
+                continue
+
+
+LEAVE_CHECKPOINTS_TO_OTHERS = text(f"PRAGMA wal_autocheckpoint={_AT_MOST_PAGES}")
+"""For the connection whose commits must be short."""

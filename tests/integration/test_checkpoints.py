@@ -1,0 +1,30 @@
+"""SQLite's checkpoints are done by a thread of their own, and a commit does none before the log is large."""
+
+from pathlib import Path
+
+from bot.inbox import Arrival, store_all
+from store.checkpoints import LEAVE_CHECKPOINTS_TO_OTHERS, Checkpoints
+from store.database import Database
+from tests.support.services import wait_until
+
+BODY = b"{" + b" " * 250_000 + b"}"
+
+
+def moved(database: Database) -> int:
+    """Bytes of the database itself, its log aside."""
+    return Path(database.engine.url.database or "").stat().st_size
+
+
+def test_the_log_is_moved_into_the_database_once_it_has_grown(sqlite_database: Database) -> None:
+    checkpoints = Checkpoints(sqlite_database)
+    checkpoints.start()
+    before = moved(sqlite_database)
+    with sqlite_database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.detach()
+        connection.execute(LEAVE_CHECKPOINTS_TO_OTHERS)
+        for number in range(20):
+            store_all(connection, [Arrival(f"guid-{number}", "ping", "", BODY)])
+        assert moved(sqlite_database) == before, "the commits moved nothing"
+        checkpoints.written(20 * len(BODY))
+        wait_until(lambda: moved(sqlite_database) > before + 19 * len(BODY), what="the checkpoint")
+    checkpoints.close()
