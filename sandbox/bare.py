@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sandbox.errors import CheckoutError
 from sandbox.git import run_git
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # git-check-ref-format(1), for full names.

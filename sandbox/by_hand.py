@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sandbox.evidence import ByHand
 from sandbox.guest_sandbox import VENV
+from sandbox.results import RunnerName, TestCommand
 from sandbox.testing.discovery import UNITTEST, is_plain_pytest
-from sandbox.types import RunnerName, TestCommand
 
 _MOST_TESTS, _MOST_CHARS = 20, 1_500
 _INSTALLS: Mapping[RunnerName, str] = {

@@ -15,9 +15,9 @@ from sandbox.bare import REF, SHA, BareRepository, checked_sha
 from sandbox.errors import CheckoutError, PatchError, PushError, RemoteUnavailable
 from sandbox.git import GitFailedError, check_remote
 from sandbox.local_repository import head_of, uncommitted
+from sandbox.remotes import Author, GitRemote
 from sandbox.submodules import fetch_submodules
 from sandbox.tree_archives import TreeArchives
-from sandbox.types import Author, GitRemote
 
 # What a remote says of a ref or a commit that it does not have.
 _NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from sandbox.results import TestReport, TestStatus
 from sandbox.testing.run import file_of
-from sandbox.types import TestReport, TestStatus
 
 WHOLE = "(all tests)"
 """The one test id of a run of which only the exit code is known."""

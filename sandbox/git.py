@@ -13,7 +13,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from sandbox.errors import CheckoutError
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 
 _KEPT = (
     "PATH",

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from sandbox.errors import SandboxError
-from sandbox.types import CommandResult, Sandbox, Signal, VerificationResult
+from sandbox.results import Signal, VerificationResult
+from sandbox.types import CommandResult, Sandbox
 
 WEIGHT = 0.04
 """As much as the other signals of form: see `sandbox.signal_weights`."""

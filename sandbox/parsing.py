@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from sandbox.patch_text import FileChange
+from sandbox.results import RunnerName
 from sandbox.testing.paths import is_test_module, is_test_path
-from sandbox.types import RunnerName, Sandbox
+from sandbox.types import Sandbox
 
 _TIMEOUT_S = 30.0
 _PYTHON, _SHELL = (".py", ".pyi"), (".sh", ".bash")

@@ -9,10 +9,10 @@ from functools import cache
 from sandbox import patch_text
 from sandbox.errors import PatchError
 from sandbox.patch_text import FileChange
+from sandbox.results import TestCommand
 from sandbox.secret_patterns import find_secrets
 from sandbox.testing.paths import how_tests_run, is_test_module, is_test_path
 from sandbox.testing.weakening import inline_weakenings, weakenings
-from sandbox.types import TestCommand
 
 BLOCKED = (
     ".github/workflows/**",

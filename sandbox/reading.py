@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from sandbox.comparison import WHOLE, compare, failing, passing, proving, results_of
 from sandbox.patch import PatchReport
+from sandbox.results import TestCommand, TestReport
 from sandbox.testing.run import file_of
-from sandbox.types import TestCommand, TestReport
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from sandbox import diff_place
 from sandbox.comparison import failing, results_of
 from sandbox.patch import PatchReport
 from sandbox.reading import Facts, Reading
+from sandbox.results import Signal
 from sandbox.signal_weights import weights_for
-from sandbox.types import Signal
 
 _SMALL_DIFF, _HUGE_DIFF = 100, 1000
 _FEW_FILES, _MANY_FILES = 5, 50

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from sandbox.bare import SHA, BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.git import GitFailedError, check_remote
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 
 FETCHED = "refs/acrouter/submodules"
 """Below it stands each submodule's commit that was fetched."""

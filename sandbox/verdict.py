@@ -17,9 +17,9 @@ from sandbox.by_hand import by_hand
 from sandbox.comparison import passing, results_of
 from sandbox.evidence import Evidence
 from sandbox.reading import Facts, Reading, read
+from sandbox.results import Signal, Verdict, VerificationResult
 from sandbox.signal_weights import BASE
 from sandbox.signals import signals_of, unparsable_words
-from sandbox.types import Signal, Verdict, VerificationResult
 from templates import render
 
 _VERIFIED_FLOOR, _UNVERIFIED_CAP, _UNTESTED_CAP, _SUSPICIOUS_CAP, _BREAKING_CAP = 0.7, 0.6, 0.4, 0.3, 0.2

@@ -18,6 +18,7 @@ from sandbox.parsing import unparsable
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
 from sandbox.reading import Facts
+from sandbox.results import TestCommand, TestReport, VerificationResult
 from sandbox.testing import batches
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
@@ -25,7 +26,7 @@ from sandbox.testing.integrity import digests, rewritten
 from sandbox.testing.near import nearest
 from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
-from sandbox.types import Limits, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
+from sandbox.types import Limits, Sandbox, SandboxSpec
 
 _EXAMPLE_S = 20.0
 _LINT_S = 120.0

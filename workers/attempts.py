@@ -11,14 +11,8 @@ from routing import RoutingDecision
 from routing.pool import resolve_key
 from routing.records import decision_columns
 from sandbox.agent import Agent, CommandLineAgent, Step, run_agent
-from sandbox.types import (
-    AgentLimits,
-    AgentRun,
-    AgentTask,
-    ModelEndpoint,
-    TestReport,
-    VerificationResult,
-)
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask, ModelEndpoint
+from sandbox.results import TestReport, VerificationResult
 from sandbox.verify import VerifyRequest, verify
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json

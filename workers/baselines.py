@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from sandbox.comparison import results_of
-from sandbox.types import Backend, TestReport
+from sandbox.results import TestReport
+from sandbox.types import Backend
 from store.scrub import scrub_json
 
 if TYPE_CHECKING:

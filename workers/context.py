@@ -12,8 +12,9 @@ from routing.dimension import classify, detect_language
 from sandbox.ahead import SandboxesAhead
 from sandbox.notes import contributor_notes
 from sandbox.patch import BLOCKED, PatchRules
+from sandbox.results import TestCommand
 from sandbox.testing import discover
-from sandbox.types import Limits, SandboxSpec, TestCommand
+from sandbox.types import Limits, SandboxSpec
 from store.settings import Settings
 from store.states import TaskState
 from workers.environments import Environment, WithServices, prepare_environment

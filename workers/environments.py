@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sandbox.ahead import Opener
 from sandbox.errors import ImageError, SandboxError
+from sandbox.results import TestReport
 from sandbox.setup_plan import detect
-from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, Service, TestReport
+from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, Service
 from store.image_rules import why_not
 from store.repo_config import RepositoryConfig
 from workers.run import Run

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 from store.repo_config import CONFIG_FILE, RepositoryConfig
 from store.repo_yaml import RepositoryConfigurationError
 from store.scrub import scrub

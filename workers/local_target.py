@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sandbox.checkout import Mirror
-from sandbox.types import Author, GitRemote
+from sandbox.remotes import Author, GitRemote
 from store.states import TaskState
 from workers.attempts import Attempted
 from workers.context import Work

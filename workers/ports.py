@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sandbox.types import Author, GitRemote
+from sandbox.remotes import Author, GitRemote
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlmodel import col, select
 
-from sandbox.types import Signal, VerificationResult
+from sandbox.results import Signal, VerificationResult
 from store.states import AttemptState
 from store.tables import Attempt, Verification
 from workers import attempts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.evidence import ByHand
-from sandbox.types import TestReport, VerificationResult
+from sandbox.results import TestReport, VerificationResult
 from store.scrub import scrub_json
 from store.tables import Verification
 

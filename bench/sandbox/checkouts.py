@@ -8,7 +8,8 @@ from pathlib import Path
 
 from sandbox import setup_plan
 from sandbox.checkout import Mirror
-from sandbox.types import Backend, GitRemote, SandboxSpec
+from sandbox.remotes import GitRemote
+from sandbox.types import Backend, SandboxSpec
 
 _FILES = 400
 _MEGABYTE = 1_000_000

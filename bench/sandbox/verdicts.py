@@ -23,10 +23,12 @@ from bot.demo.materialise import BugRepository
 from sandbox import baseline
 from sandbox.checkout import Mirror
 from sandbox.comparison import failing, passing, results_of
+from sandbox.remotes import Author
+from sandbox.results import TestCommand, TestReport, Verdict
 from sandbox.setup_plan import detect
 from sandbox.testing import discover, run_tests
 from sandbox.testing.run import file_of
-from sandbox.types import Author, Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport, Verdict
+from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, run_baseline, verify
 
 _LABELS = {"task": "bench-verdicts", "owner": "bench"}

@@ -20,7 +20,7 @@ from urllib3.util import Retry
 from bot.errors import CredentialsRefused
 from bot.github.app_key import app_auth
 from bot.github.failures import translated
-from sandbox.types import Author
+from sandbox.remotes import Author
 from store.scrub import register_secret
 from store.settings import Settings
 from store.types import utc_now

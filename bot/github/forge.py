@@ -11,7 +11,7 @@ from bot.github import checks, ci, contents, hook_deliveries, issues, proposals,
 from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, RERUN, Clients
 from bot.github.failures import translated
 from bot.github.hook_deliveries import Missed
-from sandbox.types import Author, GitRemote
+from sandbox.remotes import Author, GitRemote
 from store.settings import Settings
 from workers.errors import ForgeError, ForgeTemporary
 from workers.ports import (

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from sandbox.agent.command_line import CommandLineAgent
 from sandbox.agent.runner import Step, run_agent
-from sandbox.types import AgentLimits, AgentRun, AgentTask, Meter, ModelEndpoint, Sandbox
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask, Meter, ModelEndpoint
+from sandbox.types import Sandbox
 
 __all__ = ["Agent", "CommandLineAgent", "Step", "run_agent"]
 

@@ -16,18 +16,10 @@ from sandbox import baseline
 from sandbox.agent import prompt
 from sandbox.agent.clean import clean
 from sandbox.agent.runner import Step
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask, Meter, ModelEndpoint
 from sandbox.errors import SandboxError
 from sandbox.secret_patterns import scrub
-from sandbox.types import (
-    AgentLimits,
-    AgentRun,
-    AgentTask,
-    CommandResult,
-    ConversingSandbox,
-    Meter,
-    ModelEndpoint,
-    Sandbox,
-)
+from sandbox.types import CommandResult, ConversingSandbox, Sandbox
 from templates import render
 from templates.escape import cut_middle, plain
 

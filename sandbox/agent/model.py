@@ -15,9 +15,9 @@ from sandbox.agent import usage
 from sandbox.agent.clean import clean
 from sandbox.agent.environment import exit_message
 from sandbox.agent.failures import CallFailure, understand
+from sandbox.agent_types import Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
 from sandbox.secret_patterns import scrub
-from sandbox.types import Meter, ModelEndpoint
 from templates import source
 
 _TEXT_ACTION = r"```(?:bash|sh|mswea_bash_command)[ \t]*\r?\n(.*?)\r?\n```"

@@ -14,8 +14,8 @@ import httpx
 from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
+from sandbox.agent_types import AgentLimits, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
-from sandbox.types import AgentLimits, Meter, ModelEndpoint
 
 _MESSAGE_LIMIT = 24_000_000
 _ANSWER_LIMIT = 16_000_000

@@ -2,7 +2,8 @@
 
 import re
 
-from sandbox.types import WORKSPACE, AgentLimits, AgentTask
+from sandbox.agent_types import AgentLimits, AgentTask
+from sandbox.types import WORKSPACE
 from templates import render
 from templates.escape import cut, cut_middle, plain
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox import baseline
 from sandbox.agent import prompt
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, SandboxError, StopRequested
 from sandbox.secret_patterns import scrub
-from sandbox.types import AgentLimits, AgentRun, AgentTask, Meter, ModelEndpoint, Sandbox
+from sandbox.types import Sandbox
 
 if TYPE_CHECKING:
     from sandbox.agent.loop import Loop

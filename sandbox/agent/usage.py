@@ -9,7 +9,7 @@ from typing import Any
 import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before LiteLLM itself)
 import litellm
 
-from sandbox.types import ModelEndpoint
+from sandbox.agent_types import ModelEndpoint
 
 # Anthropic charges 1.25 times the input price for what it writes into its cache (5 minutes' life):
 # https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching

@@ -4,8 +4,9 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from sandbox.results import TestCommand, TestReport, TestStatus
 from sandbox.testing.run import run_tests
-from sandbox.types import Sandbox, TestCommand, TestReport, TestStatus
+from sandbox.types import Sandbox
 
 _FILES = 20
 """Of one part, so that little is lost with the one during which the time is up."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from sandbox.types import TestStatus
+from sandbox.results import TestStatus
 
 _TARGET = re.compile(r"^ +(?:Running (?:unittests )?(\S+)(?: \(.*\))?|(Doc-tests) (\S+))$")
 _TEST = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?$")

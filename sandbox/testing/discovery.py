@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sandbox.guest_sandbox import VENV
-from sandbox.types import RunnerName, TestCommand
+from sandbox.results import RunnerName, TestCommand
 
 PYTEST = "python3 -m pytest"
 UNITTEST = "python3 -m unittest discover -v"

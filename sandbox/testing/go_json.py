@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from sandbox.types import TestStatus
+from sandbox.results import TestStatus
 
 _STATUS: Mapping[str, TestStatus] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.types import WORKSPACE, TestStatus
+from sandbox.results import TestStatus
+from sandbox.types import WORKSPACE
 
 _STATUS: Mapping[str, TestStatus] = {
     "passed": "passed",

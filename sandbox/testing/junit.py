@@ -5,7 +5,7 @@ The file is written by a process that runs strangers' code, so it may be anythin
 
 import xml.etree.ElementTree as ET
 
-from sandbox.types import TestStatus
+from sandbox.results import TestStatus
 
 _RANK: dict[TestStatus, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
 

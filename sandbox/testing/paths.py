@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from sandbox.patch_text import FileChange
-from sandbox.types import RunnerName, TestCommand
+from sandbox.results import RunnerName, TestCommand
 
 _FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__snapshots__", "testdata"})
 _NAMES = re.compile(

@@ -10,9 +10,10 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 
+from sandbox.results import TestCommand, TestReport, TestStatus
 from sandbox.testing import junit, runners, unittest_output
 from sandbox.testing.discovery import is_plain_pytest
-from sandbox.types import CommandResult, Sandbox, TestCommand, TestReport, TestStatus
+from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
 _TAIL = 4_000

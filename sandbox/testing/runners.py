@@ -10,8 +10,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from sandbox.results import TestStatus
 from sandbox.testing import cargo_output, go_json, jest_json, junit, tap
-from sandbox.types import CommandResult, Sandbox, TestStatus
+from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
 _MAX_RESULTS = 30_000_000

@@ -7,7 +7,8 @@ them, and by itself only where it fails though they do not (a hook).
 import re
 from collections.abc import Mapping
 
-from sandbox.types import WORKSPACE, TestStatus
+from sandbox.results import TestStatus
+from sandbox.types import WORKSPACE
 
 _RESULT = re.compile(r"( *)(not )?ok \d+(?: - (.*))?")
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(?:SKIP|TODO)\b.*$", re.IGNORECASE)

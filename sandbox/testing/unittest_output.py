@@ -2,7 +2,7 @@
 
 import re
 
-from sandbox.types import TestStatus
+from sandbox.results import TestStatus
 
 _START = re.compile(r"^([\w.]+) \(([\w.<>]+)\)", re.MULTILINE)
 _END = re.compile(r"^(?:={70}|-{70})$", re.MULTILINE)

@@ -12,7 +12,7 @@ from sqlmodel import col, select
 from bot.demo.hub import pulls
 from bot.github import GitHubForge
 from sandbox.errors import RemoteUnavailable
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 from store.states import TaskState
 from store.tables import Task
 from tests.support.quick_mirror import LocalMirror

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from sandbox.types import ModelEndpoint
+from sandbox.agent_types import ModelEndpoint
 
 
 @dataclass(frozen=True)

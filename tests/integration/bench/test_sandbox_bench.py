@@ -10,7 +10,8 @@ from bench.sandbox.leaks import count_leaks
 from bench.sandbox.speed import compare
 from bench.sandbox.verdicts import Judged
 from sandbox.docker_backend import DockerBackend
-from sandbox.types import Limits, SandboxSpec, Verdict
+from sandbox.results import Verdict
+from sandbox.types import Limits, SandboxSpec
 
 
 @pytest.mark.docker

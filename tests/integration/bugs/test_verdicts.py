@@ -15,9 +15,10 @@ import pytest
 from bot.demo.bugs import Addition, Bug
 from sandbox.checkout import Mirror
 from sandbox.docker_backend import DockerBackend
+from sandbox.results import VerificationResult
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
-from sandbox.types import Limits, VerificationResult
+from sandbox.types import Limits
 from sandbox.verify import VerifyRequest, run_baseline, verify
 from tests.support.bugs import JUDGED, MakeBug, add, check_out
 

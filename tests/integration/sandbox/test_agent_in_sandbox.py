@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.agent import run_agent
+from sandbox.agent_types import AgentLimits, AgentTask
 from sandbox.testing import discover
-from sandbox.types import AgentLimits, AgentTask, Backend, Sandbox, SandboxSpec
+from sandbox.types import Backend, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
 from tests.support.backends import LABELS, backend
 from tests.support.meters import CountingMeter

@@ -10,7 +10,7 @@ import pytest
 from sandbox import kept_archive, tree_archives
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 from tests.support.repositories import git, make_repository
 
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+patched\n"

@@ -13,7 +13,7 @@ import pytest
 from sandbox.archives import check_archive
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError, PatchError, PushError
-from sandbox.types import GitRemote
+from sandbox.remotes import GitRemote
 from tests.support.repositories import git, make_repository
 
 TOKEN = "ghs_canary0123456789"

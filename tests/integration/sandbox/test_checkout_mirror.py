@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError, PatchError, PushError
-from sandbox.types import Author, GitRemote
+from sandbox.remotes import Author, GitRemote
 from tests.support.repositories import commit_files, git, make_repository
 
 ADA = Author("acrouter[bot]", "1+acrouter[bot]@users.noreply.github.com")

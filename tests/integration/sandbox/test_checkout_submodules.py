@@ -8,8 +8,8 @@ import pytest
 from sandbox import submodules
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError
+from sandbox.remotes import GitRemote
 from sandbox.submodules import allowed_url
-from sandbox.types import GitRemote
 from tests.support.repositories import commit_files, git, make_repository
 
 

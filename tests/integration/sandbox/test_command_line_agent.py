@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.agent import CommandLineAgent, Step
+from sandbox.agent_types import AgentLimits, AgentTask
 from sandbox.errors import StopRequested
-from sandbox.types import AgentLimits, AgentTask, Backend, Sandbox, SandboxSpec
+from sandbox.types import Backend, Sandbox, SandboxSpec
 from tests.support.backends import LABELS, backend
 from tests.support.meters import CountingMeter
 from tests.support.model_server import Say, model_server

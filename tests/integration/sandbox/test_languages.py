@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.docker_backend import DockerBackend
+from sandbox.results import VerificationResult
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
-from sandbox.types import Limits, VerificationResult
+from sandbox.types import Limits
 from sandbox.verify import VerifyRequest, verify
 from tests.support.small_project import FILES, SmallProject, small_project
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from sandbox.results import TestCommand
 from sandbox.testing import run_tests
-from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, TestCommand
+from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
 
 SMALL = Limits(memory_mb=256, pids=64, disk_mb=64, output_bytes=100_000)
 OWNER = {"task": "1", "owner": "tests"}

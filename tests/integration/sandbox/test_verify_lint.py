@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.docker_backend import DockerBackend
+from sandbox.results import Signal
 from sandbox.testing import discover
-from sandbox.types import Signal
 from sandbox.verify import VerifyRequest, verify
 from tests.support.small_project import SOURCE, small_project
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.results import TestCommand, VerificationResult
 from sandbox.testing import discover
-from sandbox.types import Backend, TestCommand, VerificationResult
+from sandbox.types import Backend
 from sandbox.verify import VerifyRequest, run_baseline, verify
 from tests.support.backends import LABELS, backend
 from tests.support.small_project import NEW_TEST, SOURCE, TESTS, SmallProject, small_project

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 from sqlmodel import select
 
-from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, TestCommand, TestReport
+from sandbox.results import TestCommand, TestReport
+from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
 from store.database import Database
 from store.repo_config import RepositoryConfig
 from store.states import AttemptState, TaskKind

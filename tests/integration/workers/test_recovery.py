@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.types import RankedModel
-from sandbox.types import AgentRun
+from sandbox.agent_types import AgentRun
 from store.database import Database
 from store.states import AttemptState, LedgerKind, TaskKind, TaskState
 from store.tables import Attempt, History, Ledger, MemoryEntry, Task, Verification

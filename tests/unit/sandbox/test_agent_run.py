@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sandbox.agent import Step, run_agent
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask
 from sandbox.errors import StopRequested
-from sandbox.types import AgentLimits, AgentRun, AgentTask
 from tests.support.local_sandbox import LocalSandbox
 from tests.support.meters import CountingMeter
 from tests.support.model_server import Drop, Fail, Hang, ModelServer, Raw, Reply, Say, model_server

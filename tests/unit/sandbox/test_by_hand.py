@@ -10,8 +10,8 @@ import pytest
 
 from sandbox.by_hand import by_hand, only
 from sandbox.evidence import Evidence
+from sandbox.results import RunnerName, TestCommand, VerificationResult
 from sandbox.testing.discovery import PYTEST, UNITTEST
-from sandbox.types import RunnerName, TestCommand, VerificationResult
 from templates import render
 from tests.unit.bot.test_texts import view
 from workers.verdicts import verification_row

@@ -10,7 +10,8 @@ import pytest
 
 from sandbox.errors import SandboxError
 from sandbox.lint import WEIGHT, Finding, Fresh, lint, with_findings
-from sandbox.types import CommandResult, Sandbox, Signal, Verdict, VerificationResult
+from sandbox.results import Signal, Verdict, VerificationResult
+from sandbox.types import CommandResult, Sandbox
 
 TODO = 'if grep -n TODO code.txt; then echo "$(grep -c TODO code.txt) found"; exit 1; fi'
 

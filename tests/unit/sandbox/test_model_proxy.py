@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.model_proxy import ModelProxy
-from sandbox.types import AgentLimits, ModelEndpoint
+from sandbox.agent_types import AgentLimits, ModelEndpoint
 from tests.support.meters import CountingMeter
 
 KEY = "sk-canary-0123456789abcdef0123"

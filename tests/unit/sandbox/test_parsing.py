@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.parsing import unparsable
 from sandbox.patch_text import read
-from sandbox.types import RunnerName
+from sandbox.results import RunnerName
 from tests.support.local_sandbox import LocalSandbox
 from tests.unit.sandbox.test_patch_inspection import change
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sandbox.errors import PatchError
 from sandbox.patch import PatchRules, inspect_patch, subset
 from sandbox.patch_text import quote, read, unquote
-from sandbox.types import RunnerName, TestCommand
+from sandbox.results import RunnerName, TestCommand
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.results import TestCommand, TestReport, VerificationResult
 from sandbox.testing.near import nearest
-from sandbox.types import CommandResult, Sandbox, SandboxSpec, TestCommand, TestReport, VerificationResult
+from sandbox.types import CommandResult, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
 from tests.unit.sandbox.test_patch_inspection import change, new
 

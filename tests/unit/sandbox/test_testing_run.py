@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.results import TestCommand, TestReport
 from sandbox.testing import junit, run_tests, unittest_output
 from sandbox.testing.discovery import PYTEST, UNITTEST
-from sandbox.types import TestCommand, TestReport
 from tests.support.local_sandbox import LocalSandbox
 
 RICH = """

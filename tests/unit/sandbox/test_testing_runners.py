@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.comparison import compare
+from sandbox.results import TestCommand, TestReport
 from sandbox.testing import cargo_output, go_json, jest_json, run_tests, tap
-from sandbox.types import CommandResult, TestCommand, TestReport
+from sandbox.types import CommandResult
 from tests.support.local_sandbox import LocalSandbox
 
 RECORDED = Path(__file__).parents[2] / "support" / "recorded"

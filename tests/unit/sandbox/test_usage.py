@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sandbox.agent.usage import Estimate, actual
-from sandbox.types import ModelEndpoint
+from sandbox.agent_types import ModelEndpoint
 
 ENDPOINT = ModelEndpoint(
     name="m",

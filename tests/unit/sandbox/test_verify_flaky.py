@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sandbox.types import CommandResult, Sandbox, SandboxSpec, TestCommand
+from sandbox.results import TestCommand
+from sandbox.types import CommandResult, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
 from tests.unit.sandbox.test_patch_inspection import change
 

@@ -13,8 +13,8 @@ from sandbox.comparison import compare, proving
 from sandbox.diff_place import named_files
 from sandbox.patch import inspect_patch
 from sandbox.reading import Facts
+from sandbox.results import TestReport, TestStatus
 from sandbox.signal_weights import BASE, WEIGHTS
-from sandbox.types import TestReport, TestStatus
 from sandbox.verdict import judge
 from tests.unit.sandbox.test_patch_inspection import change
 

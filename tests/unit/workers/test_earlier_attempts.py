@@ -1,6 +1,6 @@
 """The next model is told what was tried before it, and why that was not enough."""
 
-from sandbox.types import TestReport, VerificationResult
+from sandbox.results import TestReport, VerificationResult
 from store.states import AttemptState
 from store.tables import Attempt
 from workers.attempts import Attempted
