@@ -149,6 +149,14 @@ def test_a_suite_that_does_not_end_is_judged_by_what_is_near_and_says_so(archive
     assert "python3 -m pytest" not in suite.commands, "the whole suite is not tried again"
 
 
+def test_without_what_the_tests_need_nothing_is_run(archive: Path) -> None:
+    suite = LargeSuite(archive)
+    missing = TestReport("python3 -m pytest", {}, 1, False, 0.0, "", "The service database is missing.")
+    result = verified(suite, change("src/shop/money.py"), before=missing)
+    assert (result.verdict, suite.commands) == ("unverified", [])
+    assert "The service database is missing." in result.summary
+
+
 def test_what_breaks_near_the_change_is_broken(archive: Path) -> None:
     result = verified(LargeSuite(archive, broken="tests/test_cart.py"), change("src/shop/money.py"))
     assert result.verdict == "breaking"
