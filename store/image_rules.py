@@ -20,15 +20,31 @@ def named_images(config: RepositoryConfig) -> Iterator[tuple[tuple[str, ...], st
 def why_not(image: str, allowed: str) -> str | None:
     """Return why an image may not be used, as a sentence; None where it may.
 
-    `allowed` holds patterns with spaces between. An image without a tag or digest is its `latest`.
+    `allowed` holds patterns with spaces between. An image without a tag or digest is its `latest`; a pattern without
+    one that ends in `*` means all of them.
     """
-    name = image.rsplit("/", maxsplit=1)[-1]
-    full = image if ":" in name or "@" in name else f"{image}:latest"
+    name, version = _parts(image)
+    candidates = {(name, version), (name, version or ":latest")}
     patterns = allowed.split()
-    if any(fnmatchcase(candidate, pattern) for candidate in {image, full} for pattern in patterns):
+    if any(_fits(candidate, pattern) for candidate in candidates for pattern in patterns):
         return None
     offered = f"Allowed are: {', '.join(patterns)}" if patterns else "None is allowed"
     return f"the operator of acrouter does not allow the image '{image}'. {offered} ({SETTING})."
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Part an image, or a pattern, into its name and its tag or digest: a colon before a slash is a registry's port."""
+    *path, last = text.split("/")
+    end = min((place for mark in ":@" if (place := last.find(mark)) >= 0), default=len(last))
+    return "/".join([*path, last[:end]]), last[end:]
+
+
+def _fits(candidate: tuple[str, str], pattern: str) -> bool:
+    name, version = _parts(pattern)
+    if not version:
+        return fnmatchcase("".join(candidate), pattern)
+    # Apart from each other: `postgres:*` is no registry `postgres:5000`.
+    return fnmatchcase(candidate[0], name) and fnmatchcase(candidate[1], version)
 
 
 def check_images(config: RepositoryConfig, text: str, allowed: str) -> None:

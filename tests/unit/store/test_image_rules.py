@@ -26,12 +26,38 @@ def test_an_image_that_a_pattern_names_may_be_used(image: str) -> None:
     assert why_not(image, ALLOWED) is None
 
 
-@pytest.mark.parametrize("image", ["redis:6", "redis", "mallory/postgres:16", "ghcr.io/acme-evil/x", "POSTGRES:16"])
+@pytest.mark.parametrize(
+    "image",
+    [
+        "redis:6",
+        "redis",
+        "mallory/postgres:16",
+        "ghcr.io/acme-evil/x",
+        "POSTGRES:16",
+        "postgres:5000/mallory/x",  # a registry of that name, with a port
+        "postgres:5000/mallory/x:16",
+    ],
+)
 def test_any_other_is_refused_with_what_is_allowed(image: str) -> None:
     words = why_not(image, ALLOWED)
     assert words is not None
     assert f"'{image}'" in words
     assert "postgres:*, redis:7, ghcr.io/acme/* (ACROUTER_SANDBOX_IMAGES)" in words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "image", "allowed"),
+    [
+        ("postgres:16*", "postgres:16-alpine", True),
+        ("postgres:*", "postgres@sha256:" + "0" * 64, False),
+        ("localhost:5000/*", "localhost:5000/a/b:1", True),
+        ("localhost:5000/ci:*", "localhost:5000/ci:1", True),
+        ("localhost:5000/ci:*", "localhost:5000/evil:1", False),
+        ("*", "anything/at:all", True),
+    ],
+)
+def test_name_and_tag_are_held_against_the_pattern_apart(pattern: str, image: str, allowed: bool) -> None:
+    assert (why_not(image, pattern) is None) is allowed
 
 
 def test_without_a_setting_none_is_allowed() -> None:
