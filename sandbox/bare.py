@@ -59,8 +59,11 @@ class BareRepository:
 
     @property
     def used_at(self) -> float:
-        """When it was used last, in seconds since the epoch."""
-        return (self.folder / "info" / "attributes").stat().st_mtime
+        """When it was used last, in seconds since the epoch; of one that is not finished, when it was begun."""
+        try:
+            return (self.folder / "info" / "attributes").stat().st_mtime
+        except FileNotFoundError:
+            return (self.folder / "HEAD").stat().st_mtime
 
     def ensure(self) -> None:
         """Make it where it is missing, and note that it is used."""

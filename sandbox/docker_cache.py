@@ -30,10 +30,11 @@ class ImageCache:
         return {MADE_BY_LABEL: self._instance}
 
     def note_use(self, image: str) -> None:
-        """Remember that an image was used now."""
+        """Remember that an image was used now; where that cannot be written down, it seems older than it is."""
         if self._records is not None:
-            self._records.mkdir(parents=True, exist_ok=True)
-            self._record(image).touch()
+            with contextlib.suppress(OSError):
+                self._records.mkdir(parents=True, exist_ok=True)
+                self._record(image).touch()
 
     def evict(self, api: APIClient, limits: CacheLimits) -> int:
         """Remove superfluous images and return how many; one that a container was made from stays."""
@@ -41,6 +42,8 @@ class ImageCache:
         kept = [self._kept(api, image) for image in api.images(filters=filters)]
         count = 0
         for one in superfluous(kept, limits, time.time()):
+            if self._noted(one.name) > one.used_at:  # another process has taken it up since it was looked at
+                continue
             with contextlib.suppress(docker.errors.APIError):  # in use, or another image stands on it
                 api.remove_image(one.name, noprune=True)
                 count += 1
@@ -50,13 +53,19 @@ class ImageCache:
 
     def _kept(self, api: APIClient, image: Mapping[str, Any]) -> Kept:
         name = next(iter(image.get("RepoTags") or ()), image["Id"])
-        used_at = float(image["Created"])
-        if self._records is not None:
-            with contextlib.suppress(OSError):
-                used_at = max(used_at, self._record(name).stat().st_mtime)
+        used_at = max(float(image["Created"]), self._noted(name))
         # All but the last layer belong to the image that it was made on.
         layers = api.history(image["Id"])  # type: ignore[no-untyped-call]
         return Kept(name, int(layers[0]["Size"]), used_at)
+
+    def _noted(self, image: str) -> float:
+        """Return when an image was used last as far as that is written down, in seconds since the epoch."""
+        if self._records is None:
+            return 0.0
+        try:
+            return self._record(image).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def _record(self, image: str) -> Path:
         assert self._records is not None

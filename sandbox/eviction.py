@@ -1,5 +1,6 @@
 """What acrouter keeps to be quick, and may throw away: by age and by size, the longest unused first."""
 
+import contextlib
 import os
 import shutil
 import time
@@ -52,13 +53,18 @@ def evict_mirrors(parent: Path, limits: CacheLimits) -> int:
     """Remove superfluous mirrors below `parent`; return how many. One that is fetched into stays."""
     mirrors = [BareRepository(path) for path in parent.glob("*.git")]
     kept = {mirror.folder.name: mirror for mirror in mirrors if mirror.exists}
-    sizes = [Kept(name, disk_use(mirror.folder), mirror.used_at) for name, mirror in kept.items()]
+    sizes = []
+    for name, mirror in kept.items():
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            sizes.append(Kept(name, disk_use(mirror.folder), mirror.used_at))
     count = 0
     for one in superfluous(sizes, limits, time.time()):
         try:
             with kept[one.name].locked(timeout_s=0):
+                if kept[one.name].used_at > one.used_at:  # a task has taken it up since it was looked at
+                    continue
                 remove_folder(kept[one.name].folder)
-        except CheckoutError:
+        except (CheckoutError, OSError):  # fetched into, or another machine that shares the folder was quicker
             continue
         count += 1
     return count

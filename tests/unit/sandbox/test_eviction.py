@@ -2,13 +2,18 @@
 
 import os
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
+import pytest
+from docker import APIClient
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.bare import BareRepository
 from sandbox.bubblewrap_backend import BubblewrapBackend
+from sandbox.docker_cache import ImageCache
 from sandbox.eviction import GRACE_S, Kept, evict_mirrors, superfluous
 from sandbox.types import CacheLimits, Limits
 
@@ -63,6 +68,61 @@ def test_mirrors_that_nobody_used_are_removed_but_not_while_they_are_fetched_int
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["3.git", "other"]
     old.ensure()  # it can be made again
     assert old.exists
+
+
+def test_a_mirror_that_a_task_takes_up_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = mirror(tmp_path / "1.git", 30)
+
+    def looked_through(sizes: Iterable[Kept], limits: CacheLimits, now: float) -> Sequence[Kept]:
+        found = superfluous(sizes, limits, now)
+        old.ensure()
+        return found
+
+    monkeypatch.setattr("sandbox.eviction.superfluous", looked_through)
+    assert evict_mirrors(tmp_path, CacheLimits(10**9, 14 * DAY_S)) == 0
+    assert old.exists
+
+
+def test_a_mirror_that_is_being_made_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "1.git").mkdir()
+    (tmp_path / "1.git" / "HEAD").touch()
+    assert evict_mirrors(tmp_path, CacheLimits(10**9, 14 * DAY_S)) == 0
+
+
+class Images:
+    """A daemon with one image of ours, which another process uses while it is looked at."""
+
+    def __init__(self, cache: ImageCache) -> None:
+        self._cache = cache
+        self.removed: list[str] = []
+        self.used_meanwhile = True
+
+    def images(self, **_: object) -> list[dict[str, object]]:
+        return [{"Id": "sha256:1", "RepoTags": ["acrouter/env:1"], "Created": 1}]
+
+    def history(self, _image: str) -> list[dict[str, int]]:
+        if self.used_meanwhile:
+            self._cache.note_use("acrouter/env:1")
+        return [{"Size": 5}]
+
+    def remove_image(self, name: str, **_: object) -> None:
+        self.removed.append(name)
+
+
+def test_an_image_that_a_task_takes_up_meanwhile_stays(tmp_path: Path) -> None:
+    cache = ImageCache("tests", tmp_path)
+    daemon = Images(cache)
+    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S)) == 0
+    daemon.used_meanwhile = False
+    then = time.time() - 30 * DAY_S
+    os.utime(next(tmp_path.iterdir()), (then, then))
+    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S)) == 1
+    assert daemon.removed == ["acrouter/env:1"]
+
+
+def test_a_use_that_cannot_be_written_down_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ImageCache("tests", tmp_path / "file").note_use("acrouter/env:1")
 
 
 def test_bubblewraps_environments_are_removed_by_their_last_use(tmp_path: Path) -> None:
