@@ -12,10 +12,13 @@ DEVCONTAINERS = (".devcontainer/devcontainer.json", ".devcontainer.json")
 DOCKERFILES = ("Dockerfile", ".devcontainer/Dockerfile")
 _COMMANDS = ("onCreateCommand", "updateContentCommand", "postCreateCommand")
 """In the order in which they are run (https://containers.dev/implementors/json_reference/#lifecycle-scripts)."""
-_STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])")
-_FROM = re.compile(r"^\s*FROM\s+(?:--platform=\S+\s+)?(\S+)(?:\s+AS\s+(\S+))?", re.IGNORECASE | re.MULTILINE)
+# What is read may be made to stall it: what has no end goes to the text's, so that no place is looked at twice.
+_STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_FROM = re.compile(
+    r"^[ \t]*FROM[ \t]+(?:--platform=\S+[ \t]+)?(\S+)(?:[ \t]+AS[ \t]+(\S+))?", re.IGNORECASE | re.MULTILINE
+)
 
 
 def devcontainer(tree: Tree) -> Found | None:

@@ -121,7 +121,7 @@ def _project(files: Mapping[str, str]) -> tuple[list[str], list[str], str] | Non
 def _pyproject(files: Mapping[str, str]) -> Mapping[str, Any] | None:
     try:
         return tomllib.loads(files.get("pyproject.toml", ""))
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return None
 
 
@@ -151,7 +151,9 @@ def _setup_cfg_extras(files: Mapping[str, str]) -> list[str]:
 
 def _setup_py_extras(source: str) -> list[str]:
     """Look for test extras in setup.py without running it."""
-    match = re.search(r"extras_require\s*=\s*(?:dict\(|\{)(.*?)(?:\}|\)\s*,)", source, re.DOTALL)
+    # Bounded, since what is read may be made to stall it.
+    pattern = r"extras_require\s{0,20}=\s{0,20}(?:dict\(|\{)(.{0,3000}?)(?:\}|\)\s{0,20},)"
+    match = re.search(pattern, source[:100_000], re.DOTALL)
     if match is None:
         return []
     keys = re.findall(r"""["']?([A-Za-z][\w-]*)["']?\s*[:=]\s*[\[(]""", match.group(1))

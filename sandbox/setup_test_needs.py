@@ -82,7 +82,7 @@ def _tox_toml(text: str) -> Iterator[str]:
         run = tox["env_run_base"]
         yield from (word for word in run.get("deps", []) if isinstance(word, str))
         yield from (f".[{extra}]" for extra in run.get("extras", []))
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
+    except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError, AttributeError):
         return
 
 

@@ -3,6 +3,7 @@
 Of `.gitmodules` nothing reaches git but URLs that were checked here.
 """
 
+import contextlib
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,8 @@ MOST = 20
 _PACK_LIMIT = 512 << 20
 """Bytes of one submodule, packed, at its one commit."""
 _SECTION = re.compile(r'\[submodule "(?:[^"\\\n]|\\.)*"\]')
-_VALUE = re.compile(r"(path|url)\s*=\s*(.*?)\s*")
+_VALUE = re.compile(r"(path|url)\s*=\s*(.*)")
+"""Of a line without the space at its ends."""
 _SSH = re.compile(r"(?:ssh://)?[\w.-]+@([\w.-]+)[:/](?!/)(.+)")
 
 
@@ -91,10 +93,11 @@ def allowed_url(url: str, remote: GitRemote, *, allow_local: bool = False) -> st
         return own._replace(path=path).geturl()
     if match := _SSH.fullmatch(url):
         url = f"{own.scheme}://{match.group(1)}/{match.group(2)}"
-    other = urlsplit(url)
-    if (other.scheme, other.netloc) != (own.scheme, own.netloc) or (not own.scheme and not allow_local):
-        raise CheckoutError(f"{url!r} is not on {own.netloc or 'this machine'}, where the repository itself is.")
-    return url
+    with contextlib.suppress(ValueError):  # it is no URL at all
+        other = urlsplit(url)
+        if (other.scheme, other.netloc) == (own.scheme, own.netloc) and (own.scheme or allow_local):
+            return url
+    raise CheckoutError(f"{url[:200]!r} is not on {own.netloc or 'this machine'}, where the repository itself is.")
 
 
 def _fetch(

@@ -123,8 +123,15 @@ def test_a_submodule_is_fetched_from_the_same_host(url: str, expected: str) -> N
 @pytest.mark.parametrize(
     "url",
     ["https://evil.example/x", "http://github.example/x", "https://github.example:8443/x", "https://u:p@github.example/x",
-     "git@evil.example:x", "/etc", "file:///etc", "ext::sh -c id", "git://github.example/x", "--upload-pack=id"],
+     "git@evil.example:x", "/etc", "file:///etc", "ext::sh -c id", "git://github.example/x", "--upload-pack=id",
+     "https://[github.example/x"],
 )  # fmt: skip
 def test_any_other_place_is_refused(url: str) -> None:
     with pytest.raises(CheckoutError, match=r"is not on github\.example"):
         allowed_url(url, HOME)
+
+
+def test_a_hostile_gitmodules_does_not_stall_who_reads_it() -> None:
+    text = '[submodule "a"]\n\tpath = a' + " " * 900_000 + "b\n\turl = ../c  \n"
+    ((path, url),) = submodules._paths_and_urls(text)
+    assert (path[0], path[-1], url) == ("a", "b", "../c")

@@ -60,7 +60,14 @@ def test_requirements_alone_are_installed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[project", "project = 1", 'dependency-groups = "x"', "[project]\noptional-dependencies = 1"]
+    "text",
+    [
+        "[project",
+        "project = 1",
+        'dependency-groups = "x"',
+        "[project]\noptional-dependencies = 1",
+        "a = " + "[" * 50_000,
+    ],
 )
 def test_strange_metadata_is_no_crash(tmp_path: Path, text: str) -> None:
     commands(tmp_path, {"pyproject.toml": text, "setup.cfg": "no section"})
@@ -204,6 +211,25 @@ def test_images_of_the_repositorys_own_containers_are_told_and_not_used(tmp_path
 @pytest.mark.parametrize("text", ["[]", "{", '{"postCreateCommand": 1, "image": []}', "[" * 50_000])
 def test_a_strange_devcontainer_needs_nothing(tmp_path: Path, text: str) -> None:
     assert commands(tmp_path, {".devcontainer.json": text}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".devcontainer.json", '"' + '\\"' * 400_000),
+        (".devcontainer.json", '"' + '\\"' * 400_000 + "\\"),
+        (".devcontainer.json", "/* " * 300_000),
+        (".devcontainer.json", ", \n" * 300_000),
+        ("Dockerfile", "\n" * 900_000),
+        ("Dockerfile", "FROM" + " " * 900_000),
+        ("setup.py", "extras_require={" * 50_000),
+    ],
+    ids=["text", "escape", "comment", "comma", "lines", "spaces", "extras"],
+)
+def test_hostile_files_do_not_stall_the_search(tmp_path: Path, name: str, text: str) -> None:
+    plan = detect(make_archive(tmp_path / "tree.tar", {name: text}), commands=None, base="b")
+    assert plan.named_images == []
+    assert bool(plan.commands) is (name == "setup.py")
 
 
 @pytest.mark.parametrize(
