@@ -24,6 +24,7 @@ _KEYS_ELSEWHERE = (
     "a key does not belong in this file. Put it into an environment variable and name that with 'api_key_env', "
     "or into a file and name that with 'api_key_file'"
 )
+_PROGRAMS_REACH = ("openai/", "anthropic/")
 _SECRET_NAMES = ("api_key", "key", "token", "secret", "password", "authorization")
 
 
@@ -87,6 +88,15 @@ class ModelSpec(BaseModel):
             raise ValueError("both 'api_key_env' and 'api_key_file' are given. Keep one.")
         if self.max_output_tokens > self.context_tokens:
             raise ValueError("'max_output_tokens' is larger than 'context_tokens'.")
+        return self
+
+    @model_validator(mode="after")
+    def _reachable_by_a_program(self) -> Self:
+        if self.agent and not self.api_base and not self.litellm_id.startswith(_PROGRAMS_REACH):
+            raise ValueError(
+                "'agent' works with OpenAI's and Anthropic's own models, or with a server that 'api_base' names. "
+                f"Add that, or begin 'litellm_id' with {' or '.join(_PROGRAMS_REACH)}."
+            )
         return self
 
     @property

@@ -23,6 +23,8 @@ _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # As in sandbox.agent.failures: refused before any work was done.
 _NOT_BILLED = frozenset({503, 529})
 _CACHE_WRITE_SURCHARGE = 0.25
+MOST_UNANSWERED = 100
+"""Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,32 @@ class Call:
 
 @dataclass(frozen=True)
 class _Api:
-    home: str
+    provider: str
+    """Who speaks it at home; LiteLLM's name."""
     length: str
-    """What the request calls its most output tokens."""
+    """What the request calls its most output tokens, anywhere."""
+    length_at_home: str = ""
+    """What its provider calls them since; empty: the same."""
 
 
+_CHAT = "/v1/chat/completions"
 APIS: Mapping[str, _Api] = {
-    "/v1/chat/completions": _Api("https://api.openai.com", "max_tokens"),
-    "/v1/responses": _Api("https://api.openai.com", "max_output_tokens"),
-    "/v1/messages": _Api("https://api.anthropic.com", "max_tokens"),
+    # https://platform.openai.com/docs/api-reference/chat/create: max_tokens is deprecated, newer models refuse it.
+    _CHAT: _Api("openai", "max_tokens", "max_completion_tokens"),
+    "/v1/responses": _Api("openai", "max_output_tokens"),
+    "/v1/messages": _Api("anthropic", "max_tokens"),
 }
-"""The only paths there are, and where they lead if the pool names no `api_base`."""
+"""The only paths there are."""
+HOMES: Mapping[str, str] = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+"""Where they lead if the pool names no `api_base`: a key goes to its own provider and to nobody else."""
+
+
+def _bases(endpoint: ModelEndpoint) -> dict[str, str]:
+    """Return the paths that an agent may ask for, each with the address that it is below."""
+    if endpoint.api_base:
+        return dict.fromkeys(APIS, endpoint.api_base.rstrip("/").removesuffix("/v1"))
+    provider = endpoint.litellm_id.split("/", 1)[0]
+    return {path: HOMES[provider] for path, api in APIS.items() if api.provider == provider}
 
 
 class ModelProxy:
@@ -75,6 +92,8 @@ class ModelProxy:
         self._limits = limits
         self._remaining_s = remaining_s
         self._after_call = after_call
+        self._bases = _bases(endpoint)
+        self._sent = 0
         self._spent_on_failures = 0.0
         self._buffer = bytearray()
 
@@ -118,20 +137,23 @@ class ModelProxy:
             body = json.loads(content) if content else {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return _refusal(400, "This is no request that could be read.")
-        if method != "POST" or path not in APIS or not isinstance(body, dict):
-            return _refusal(403, f"Only {', '.join(APIS)} can be reached from here.")
+        if method != "POST" or path not in self._bases or not isinstance(body, dict):
+            return _refusal(403, f"Only {', '.join(self._bases) or 'nothing'} can be reached from here.")
         try:
             allowed = allowed_body(body)
         except (ValueError, RecursionError) as error:
             return _refusal(400, f"This request is not sent on: {error}.")
-        return self._call(path, headers, self._ours(APIS[path], allowed))
+        return self._call(path, headers, self._ours(path, allowed))
 
-    def _ours(self, api: _Api, body: dict[str, Any]) -> dict[str, Any]:
+    def _ours(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        api = APIS[path]
+        at_home = self._bases[path] == HOMES[api.provider]
+        length = (at_home and api.length_at_home) or api.length
         most = self._endpoint.max_output_tokens
         asked = [body[name] for name in _LENGTHS if isinstance(body.get(name), int) and body[name] > 0]
         kept = {name: value for name, value in body.items() if name not in _LENGTHS}
-        kept |= {"model": self._endpoint.litellm_id.split("/", 1)[-1], api.length: min([most, *asked])}
-        if kept.get("stream") and api.length == "max_tokens" and api.home.endswith("openai.com"):
+        kept |= {"model": self._endpoint.litellm_id.split("/", 1)[-1], length: min([most, *asked])}
+        if kept.get("stream") and path == _CHAT:
             kept["stream_options"] = {"include_usage": True}
         return kept
 
@@ -141,6 +163,7 @@ class ModelProxy:
         if not self._may_call(worst):
             return _refusal(402, "No call is left.")
         reservation = self._meter.reserve(worst)
+        self._sent += 1
         cost = worst  # until it is known to be less
         try:
             status, kind, answer = self._send(path, headers, content)
@@ -169,10 +192,11 @@ class ModelProxy:
             self.ended = ("LimitsExceeded", "")
         elif self.spent_usd + worst > self._limits.cost_usd:
             self.ended = ("LimitsExceeded", "The next call could pass the attempt's cost limit.")
+        elif self._sent - len(self.calls) >= MOST_UNANSWERED:
+            self.ended = ("LimitsExceeded", f"{MOST_UNANSWERED} requests were not answered.")
         return self.ended is None
 
     def _send(self, path: str, headers: dict[str, str], content: bytes) -> tuple[int, str, bytes]:
-        base = (self._endpoint.api_base or APIS[path].home).rstrip("/").removesuffix("/v1")
         key = self._endpoint.api_key or "none"
         mine = {"x-api-key": key, "anthropic-version": "2023-06-01"} if path == "/v1/messages" else {}
         sent = {**mine, **headers, "authorization": f"Bearer {key}", "content-type": "application/json"}
@@ -182,7 +206,7 @@ class ModelProxy:
         received = bytearray()
         with (
             httpx.Client(timeout=timeout, follow_redirects=False) as client,
-            client.stream("POST", base + path, content=content, headers=sent) as response,
+            client.stream("POST", self._bases[path] + path, content=content, headers=sent) as response,
         ):
             for piece in response.iter_bytes():
                 received += piece

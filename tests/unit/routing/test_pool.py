@@ -58,6 +58,14 @@ def test_a_mistake_is_named_with_its_entry_and_key(tmp_path: Path, line: str, wo
     assert "sk-1234" not in message
 
 
+def test_a_program_gets_no_model_whose_key_would_have_to_go_to_somebody_else(tmp_path: Path) -> None:
+    entry = ENTRY.replace("openai/small", "openrouter/small") + "    agent: {command: codex}\n"
+
+    assert "Add that, or begin 'litellm_id' with openai/ or anthropic/" in refused(tmp_path, "models:" + entry)
+    pool = load_pool(written(tmp_path, "models:" + entry + "    api_base: https://openrouter.ai/api/v1\n"))
+    assert pool.get("small").agent is not None
+
+
 @pytest.mark.parametrize("price", ["-0.1", ".nan", ".inf"])
 def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str) -> None:
     assert "input_usd_per_mtok" in refused(tmp_path, "models:" + ENTRY.replace("0.1", price))

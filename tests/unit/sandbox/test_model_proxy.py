@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import httpx
 import pytest
 
 from sandbox.agent.answers import Told, read_answer
@@ -200,6 +201,9 @@ def test_what_a_provider_would_do_elsewhere_or_for_more_money_is_not_asked_for()
         {"type": "input_image", "image_url": "http://evil/?secret"},
         {"type": "input_file", "file_url": "https://evil/?secret"},
         {"type": "image", "source": {"type": "url", "url": "https://evil/?secret"}},
+        {"type": "document", "source": {"type": "file", "file_id": "somebody-elses"}},
+        {"type": "input_file", "file_id": "somebody-elses"},
+        {"type": "file", "file": {"file_id": "somebody-elses"}},
     ],
 )
 def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
@@ -211,6 +215,67 @@ def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
         call = {"type": "tool_use", "input": {"url": "https://example.org"}}  # the agent's own tool, without network
         assert asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": [{"content": [inline, call]}]})
         assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"previous_response_id": "resp_1", "input": "go on"},
+        {"conversation": {"id": "conv_1"}},
+        {"prompt": {"id": "with tools of its own"}},
+        {"input": [{"type": "item_reference", "id": "msg_1"}]},
+        {"input": [{"id": "msg_1"}]},
+    ],
+)
+def test_what_the_provider_keeps_is_not_used_since_it_is_paid_for_but_not_seen(body: dict[str, Any]) -> None:
+    meter = CountingMeter()
+    with upstream(content=b"{}") as (url, requests):
+        answer = asked(proxy(url, meter), "/v1/responses", body)
+        assert answer is not None
+        assert (answer[0], requests, meter.reserved) == (400, [], {})
+        whole = {"input": [{"type": "message", "id": "msg_1", "role": "assistant", "content": []}]}
+        assert asked(proxy(url, meter), "/v1/responses", whole) == (200, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("model", "home", "paths"),
+    [
+        ("openai/m-1", "https://api.openai.com", ["/v1/chat/completions", "/v1/responses"]),
+        ("anthropic/m-1", "https://api.anthropic.com", ["/v1/messages"]),
+        ("openrouter/anthropic/m-1", "", []),
+    ],
+)
+def test_without_an_address_a_key_goes_to_its_own_provider_alone(
+    monkeypatch: pytest.MonkeyPatch, model: str, home: str, paths: list[str]
+) -> None:
+    sent: dict[str, Any] = {}
+
+    def provider(request: httpx.Request) -> httpx.Response:
+        sent[str(request.url)] = json.loads(request.content)
+        return httpx.Response(200, content=b"{}")
+
+    client = httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **options: client(transport=httpx.MockTransport(provider), **options))
+    endpoint = ModelEndpoint("m", model, 1.0, 10.0, api_key=KEY)
+    to = ModelProxy(endpoint, CountingMeter(), AgentLimits(), remaining_s=lambda: 10.0, after_call=lambda _proxy: None)
+    for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
+        answer = asked(to, path, {"max_tokens": 9})
+        assert answer is not None
+        assert answer[0] == (200 if path in paths else 403)
+    assert list(sent) == [home + path for path in paths]
+    chats = [body for url, body in sent.items() if url.endswith("/chat/completions")]
+    # Newer models refuse max_tokens.
+    assert chats == [{"max_completion_tokens": 9, "model": "m-1"} for path in paths if "chat" in path]
+
+
+def test_a_program_that_repeats_what_is_refused_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
+    meter = CountingMeter()
+    with upstream(429) as (url, requests):
+        to = proxy(url, meter)
+        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(429, b"")] * 3 + [None]
+    assert to.ended == ("LimitsExceeded", "3 requests were not answered.")
+    assert (len(requests), meter.open, meter.spent_usd) == (3, [], 0.0)
 
 
 def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
