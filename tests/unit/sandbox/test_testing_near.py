@@ -151,10 +151,11 @@ def test_a_suite_that_does_not_end_is_judged_by_what_is_near_and_says_so(archive
 
 def test_without_what_the_tests_need_nothing_is_run(archive: Path) -> None:
     suite = LargeSuite(archive)
-    missing = TestReport("python3 -m pytest", {}, 1, False, 0.0, "", "The service database is missing.")
+    missing = TestReport("python3 -m pytest", {}, 5, False, 0.0, "", "The service database is missing.")
     result = verified(suite, change("src/shop/money.py"), before=missing)
     assert (result.verdict, suite.commands) == ("unverified", [])
     assert "The service database is missing." in result.summary
+    assert next(signal.value for signal in result.signals if signal.name == "no_regressions") is None
 
 
 def test_what_breaks_near_the_change_is_broken(archive: Path) -> None:
