@@ -43,10 +43,13 @@ def superfluous(kept: Iterable[Kept], limits: CacheLimits, now: float) -> Sequen
 def evict_folders(parent: Path, pattern: str, limits: CacheLimits) -> int:
     """Remove superfluous folders of `parent`, whose own times say when they were used; return how many."""
     kept = [Kept(path.name, disk_use(path), path.stat().st_mtime) for path in parent.glob(pattern) if path.is_dir()]
-    found = superfluous(kept, limits, time.time())
-    for one in found:
-        remove_folder(parent / one.name)
-    return len(found)
+    count = 0
+    for one in superfluous(kept, limits, time.time()):
+        with contextlib.suppress(OSError):  # another process was quicker
+            if (parent / one.name).stat().st_mtime <= one.used_at:  # and no task has taken it up since
+                remove_folder(parent / one.name)
+                count += 1
+    return count
 
 
 def evict_mirrors(parent: Path, limits: CacheLimits) -> int:
