@@ -15,7 +15,7 @@ _CLIENT_TOOLS = ("bash_", "text_editor_", "memory_", "tool_search_tool_")
 """Anthropic's own that the agent runs itself, each followed by a date."""
 _DROPPED = frozenset(
     {
-        *("n", "best_of", "service_tier", "speed", "inference_geo", "prompt_cache_retention"),  # price
+        *("n", "best_of", "service_tier", "speed", "inference_geo", "prompt_cache_retention", "prediction"),  # price
         *("mcp_servers", "container", "web_search_options", "background", "connector_id"),  # ways out
         *("modalities", "audio"),
     }

@@ -193,7 +193,8 @@ class ModelProxy:
         elif self.spent_usd + worst > self._limits.cost_usd:
             self.ended = ("LimitsExceeded", "The next call could pass the attempt's cost limit.")
         elif self._sent - len(self.calls) >= MOST_UNANSWERED:
-            self.ended = ("LimitsExceeded", f"{MOST_UNANSWERED} requests were not answered.")
+            status = "ProgramError" if self.calls else "ModelError"
+            self.ended = (status, f"{MOST_UNANSWERED} requests were not answered.")
         return self.ended is None
 
     def _send(self, path: str, headers: dict[str, str], content: bytes) -> tuple[int, str, bytes]:

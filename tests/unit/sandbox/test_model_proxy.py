@@ -180,6 +180,7 @@ def test_what_a_provider_would_do_elsewhere_or_for_more_money_is_not_asked_for()
         "mcp_servers": [{"url": "https://evil"}],
         "service_tier": "priority",
         "speed": "fast",
+        "prediction": {"type": "content", "content": "billed as output where it is wrong"},
         "system": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
     }
     with upstream(content=b"{}") as (url, requests):
@@ -274,7 +275,7 @@ def test_a_program_that_repeats_what_is_refused_ends(monkeypatch: pytest.MonkeyP
     with upstream(429) as (url, requests):
         to = proxy(url, meter)
         assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(429, b"")] * 3 + [None]
-    assert to.ended == ("LimitsExceeded", "3 requests were not answered.")
+    assert to.ended == ("ModelError", "3 requests were not answered.")
     assert (len(requests), meter.open, meter.spent_usd) == (3, [], 0.0)
 
 
