@@ -74,8 +74,10 @@ class KeptArchive:
 
     def replace(self, name: str, archive: Path, pieces: Mapping[Entry, Piece]) -> None:
         """Keep `archive` instead of what is kept; where another process is at it, or the disk is full, it is not."""
-        self._folder.mkdir(exist_ok=True)
-        with (self._folder / "lock").open("w") as lock, contextlib.suppress(OSError):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.suppress(OSError))
+            self._folder.mkdir(exist_ok=True)
+            lock = stack.enter_context((self._folder / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for old in self._folder.iterdir():
                 if old.name != "lock":
@@ -100,9 +102,12 @@ class KeptArchive:
         if first != f"{_boot()} {size}":
             return None
         pieces = {}
-        for record in records:
-            mode, object_id, start, length, path = record.split(" ", 4)
-            pieces[Entry(mode, object_id, path)] = Piece(int(start), int(length))
+        try:
+            for record in records:
+                mode, object_id, start, length, path = record.split(" ", 4)
+                pieces[Entry(mode, object_id, path)] = Piece(int(start), int(length))
+        except ValueError:
+            return None
         return pieces
 
 

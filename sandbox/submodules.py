@@ -6,11 +6,13 @@ Of `.gitmodules` nothing reaches git but URLs that were checked here.
 import contextlib
 import posixpath
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from sandbox.bare import SHA, BareRepository
+from sandbox.bare import LISTING_LIMIT, SHA, BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.git import GitFailedError, check_remote
 from sandbox.remotes import GitRemote
@@ -21,6 +23,8 @@ MOST = 20
 """Submodules of one tree; of more, the first ones."""
 _PACK_LIMIT = 512 << 20
 """Bytes of one submodule, packed, at its one commit."""
+_GITMODULES = 1_000_000
+"""Bytes of `.gitmodules` that are looked at."""
 _SECTION = re.compile(r'\[submodule "(?:[^"\\\n]|\\.)*"\]')
 _VALUE = re.compile(r"(path|url)\s*=\s*(.*)")
 """Of a line without the space at its ends."""
@@ -37,7 +41,10 @@ class Submodule:
 
 def submodules_of(repository: BareRepository, tree: str) -> Sequence[Submodule]:
     """Return the submodules of a commit or tree, without those that they have themselves."""
-    listed = repository.git("ls-tree", "-r", "-z", "--full-tree", tree).decode("utf-8", "surrogateescape")
+    with tempfile.TemporaryDirectory(prefix="acrouter-tree-") as folder:
+        listing = Path(folder) / "listing"
+        repository.git("ls-tree", "-r", "-z", "--full-tree", tree, stdout_to=listing, file_limit=LISTING_LIMIT)
+        listed = listing.read_bytes().decode("utf-8", "surrogateescape")
     links = {}
     for line in listed.split("\0")[:-1]:
         attributes, path = line.split("\t", 1)
@@ -47,7 +54,7 @@ def submodules_of(repository: BareRepository, tree: str) -> Sequence[Submodule]:
     if not links:
         return ()
     try:
-        text = repository.git("cat-file", "blob", f"{tree}:.gitmodules").decode("utf-8", "replace")
+        text = repository.git("cat-file", "blob", f"{tree}:.gitmodules")[:_GITMODULES].decode("utf-8", "replace")
     except GitFailedError:
         text = ""
     urls = dict(_paths_and_urls(text))
@@ -72,7 +79,7 @@ def fetch_submodules(
         try:
             _fetch(repository, module, remote, timeout_s, allow_local)
         except CheckoutError as error:
-            missing.append(f"The submodule {module.path} is missing: {error}")
+            missing.append(f"The submodule {module.path!r} is missing: {error}")
     return missing
 
 

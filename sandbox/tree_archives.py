@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sandbox.archives import PathCheck
-from sandbox.bare import BareRepository
+from sandbox.bare import LISTING_LIMIT, BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.kept_archive import Entry, KeptArchive, Piece
 from sandbox.submodules import MOST, fetched_submodules
 
-_LISTING_LIMIT = 256 << 20
-"""Bytes of a tree's listing, about two million files."""
+_MOST_ENTRIES = 1_000_000
+"""Of a tree and its submodules together."""
 _CONTENT_LIMIT = 16 << 30
 _CHUNK = 1 << 20
 # The sandbox stamps files when it unpacks them, so one tree is one archive. Zip files know no time before 1980.
@@ -66,22 +66,26 @@ class TreeArchives:
 
     def _list(self, tree: str, submodules: frozenset[str], listing: Path) -> list[Entry]:
         check = PathCheck()
-        entries = []
-        left = MOST
-        for entry in self._lines(tree, listing):
+        entries: list[Entry] = []
+
+        def take(entry: Entry) -> None:
             check.add(entry.path, is_link=entry.mode == _LINK)
             entries.append(entry)
+            if len(entries) > _MOST_ENTRIES:
+                raise CheckoutError(f"The tree has more than {_MOST_ENTRIES:,} files and folders.")
+
+        left = MOST
+        for entry in self._lines(tree, listing):
+            take(entry)
             if entry.mode == _SUBMODULE and entry.object_id in submodules and left:
                 left -= 1
                 for inner in self._lines(entry.object_id, listing):
-                    path = f"{entry.path}/{inner.path}"
-                    check.add(path, is_link=inner.mode == _LINK)
-                    entries.append(inner._replace(path=path))
+                    take(inner._replace(path=f"{entry.path}/{inner.path}"))
         return entries
 
     def _lines(self, tree: str, listing: Path) -> list[Entry]:
         arguments = ("ls-tree", "-r", "-t", "-z", "--full-tree", tree)
-        self._repository.git(*arguments, stdout_to=listing, file_limit=_LISTING_LIMIT)
+        self._repository.git(*arguments, stdout_to=listing, file_limit=LISTING_LIMIT)
         entries = []
         for line in listing.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
             attributes, path = line.split("\t", 1)

@@ -17,7 +17,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _ROOTS = frozenset({"src", "lib", "python"})
-_MAX_FILE, _MAX_FILES = 300_000, 20_000
+_MAX_FILE, _MAX_FILES, _MAX_TOTAL = 300_000, 20_000, 200_000_000
 
 
 def nearest(archive: Path, changed: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -47,12 +47,17 @@ def nearest(archive: Path, changed: Sequence[str]) -> tuple[list[str], list[str]
 
 def _sources(archive: Path) -> dict[str, str]:
     found: dict[str, str] = {}
+    left = _MAX_TOTAL
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
             name = member.name.removeprefix("./")
-            if name.endswith(".py") and member.isfile() and member.size <= _MAX_FILE and len(found) < _MAX_FILES:
-                stream = tar.extractfile(member)
-                found[name] = stream.read().decode("utf-8", "replace") if stream else ""
+            if not (name.endswith(".py") and member.isfile() and member.size <= min(_MAX_FILE, left)):
+                continue
+            stream = tar.extractfile(member)
+            found[name] = stream.read().decode("utf-8", "replace") if stream else ""
+            left -= member.size
+            if len(found) == _MAX_FILES:
+                break
     return found
 
 

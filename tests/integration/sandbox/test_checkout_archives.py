@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import kept_archive, tree_archives
+from sandbox import kept_archive, submodules, tree_archives
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError
 from sandbox.remotes import GitRemote
@@ -140,6 +140,21 @@ def test_a_kept_archive_that_cannot_be_trusted_is_not_used(
     assert archived(mirror, sha, tmp_path / "tree.tar") == whole
 
 
+def test_a_tree_of_too_many_files_is_refused(
+    mirror: Mirror, upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_archives, "_MOST_ENTRIES", 5)
+    with pytest.raises(CheckoutError, match="more than 5 files and folders"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+
+
+def test_an_archive_that_cannot_be_kept_is_written_all_the_same(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    sha = newest(mirror, upstream)
+    (tmp_path / "mirror.git" / "acrouter-archive").touch()  # where the folder would be
+    assert archived(mirror, sha, tmp_path / "tree.tar")
+    assert archived(mirror, sha, tmp_path / "again.tar") == (tmp_path / "tree.tar").read_bytes()
+
+
 def raw_tree(upstream: Path, *lines: str) -> str:
     done = subprocess.run(
         ["git", "mktree", "-z"], cwd=upstream, input="\0".join(lines).encode() + b"\0", check=True, capture_output=True
@@ -179,7 +194,11 @@ def test_a_tree_without_end_is_cut(
     for _ in range(8):  # a billion files in nine objects
         tree = raw_tree(upstream, *(f"040000 tree {tree}\t{number}" for number in range(10)))
     commit_tree(upstream, tree)
-    monkeypatch.setattr(tree_archives, "_LISTING_LIMIT", 1 << 20)
+    for module in (tree_archives, submodules):
+        monkeypatch.setattr(module, "LISTING_LIMIT", 1 << 20)
+    sha = newest(mirror, upstream)
     with pytest.raises(CheckoutError, match="more than 1 MB"):
-        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+        mirror.archive(sha, tmp_path / "tree.tar")
+    with pytest.raises(CheckoutError, match="more than 1 MB"):
+        mirror.fetch_submodules(GitRemote(str(upstream)), sha, timeout_s=30)
     assert [path.name for path in tmp_path.glob(".acrouter*")] == []

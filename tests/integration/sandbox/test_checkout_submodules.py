@@ -69,9 +69,9 @@ def test_what_cannot_be_had_is_named(tmp_path: Path, upstream: Path, monkeypatch
     mirror, sha = newest(tmp_path, upstream)
     missing = mirror.fetch_submodules(GitRemote(str(upstream)), sha, timeout_s=30)
     assert [sentence.split(" is missing: ")[0] for sentence in missing] == [
-        "The submodule elsewhere",
-        "The submodule unknown",
-        "The submodule unsaid",
+        "The submodule 'elsewhere'",
+        "The submodule 'unknown'",
+        "The submodule 'unsaid'",
     ]
     assert "is not on this machine" in missing[0]
     monkeypatch.setattr(submodules, "MOST", 2)
