@@ -87,6 +87,9 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     """Route: the first model, or after a failure the next one while it is worth its money; None when it is over."""
     if any(attempted.verified for attempted in made):
         return None
+    if work.environment.missing and any(attempted.publishable for attempted in made):
+        run.note("No other model is tried, because nothing could be verified of its work either.")
+        return None
     config, settings, task = work.source.config, run.runtime.settings, run.task()
     if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
