@@ -30,8 +30,9 @@ _BETAS = ("context-1m", "mcp-client", "code-execution", "web-", "fast-mode", "fi
 
 
 def allowed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
-    """Return those of a request's headers that are sent on."""
+    """Return those of a request's headers that are sent on, where they can stand in one."""
     kept = {str(n).lower(): str(v) for n, v in headers.items() if str(n).lower() in _PASSED_ON}
+    kept = {name: value for name, value in kept.items() if value.isascii() and value.isprintable()}
     if betas := kept.pop("anthropic-beta", ""):
         left = [beta for beta in (part.strip() for part in betas.split(",")) if not beta.startswith(_BETAS)]
         kept |= {"anthropic-beta": ",".join(left)} if left else {}

@@ -289,6 +289,13 @@ def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
     assert answer[0] in (200, 400)
 
 
+@pytest.mark.parametrize("value", ["caf\u00e9", "x\r\nx-api-key: mine", "\ud800"])
+def test_a_header_that_could_not_be_sent_is_left_out(value: str) -> None:
+    with upstream(content=b"{}") as (url, requests):
+        assert asked(proxy(url, CountingMeter()), "/v1/messages", {}, headers={"anthropic-beta": value}) == (200, b"{}")
+    assert "anthropic-beta" not in requests[0][1]
+
+
 def test_anthropics_key_goes_into_its_own_header() -> None:
     with upstream(content=b"{}") as (url, requests):
         asked(proxy(url, CountingMeter()), "/v1/messages", {"max_tokens": 10}, headers={"anthropic-version": "2099"})
