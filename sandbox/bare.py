@@ -16,8 +16,8 @@ SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # git-check-ref-format(1), for full names.
 REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
 LISTING_LIMIT = 64 << 20
-"""Bytes of a tree's listing, about half a million files: a small tree can name itself again and again, and what is listed
-is held in memory."""
+"""Bytes of a tree's listing, about half a million files. A small tree can name itself again and again, and what is
+listed is held in memory."""
 LOCAL_S = 120.0
 """Time limit of a git command that needs no network."""
 # Highest precedence of all attributes: those of a tree do nothing.
