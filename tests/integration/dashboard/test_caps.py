@@ -23,7 +23,8 @@ EVERYONE = Viewer("x", Role.ADMIN, None)
 
 
 def test_each_cap_is_the_ledgers_with_what_counts_against_it(database: Database) -> None:
-    configured = settings(organisation_month_budget_usd=80.0, repository_day_budget_usd=9.0, person_day_budget_usd=6.0)
+    limits = {"organisation_day": 100.0, "organisation_month": 80.0, "repository_day": 9.0, "person_day": 6.0}
+    configured = settings(**{f"{name}_budget_usd": usd for name, usd in limits.items()})
     for number, name in ((42, "octo/tools"), (43, "octo/shop"), (44, "octo/.github")):
         add_repository(database, number, name)
     _configure(database, 42, "day_budget_usd: 4\nperson_day_budget_usd: 3\n")
@@ -50,6 +51,7 @@ def test_each_cap_is_the_ledgers_with_what_counts_against_it(database: Database)
         ("person", "grace", "day"): 6.0,
         ("person", "grace in octo/tools", "day"): 3.0,
     }
+    assert shown["organisation", "octo", "day"].file_of == "octo/.github"
     assert shown["repository", "octo/tools", "day"].file_of == "octo/tools"
     assert shown["repository", "octo/shop", "day"].raised_by == (
         "An operator can raise ACROUTER_REPOSITORY_DAY_BUDGET_USD."
