@@ -7,6 +7,7 @@ from sqlmodel import select
 
 from bot.dashboard.caps import CapView, limited, reservations
 from bot.dashboard.facts_store import read_facts
+from bot.dashboard.rates import Rates
 from bot.dashboard.roles import Role, Viewer
 from sandbox.errors import BudgetExceeded
 from store.database import Database
@@ -106,6 +107,17 @@ def test_an_admin_sets_and_removes_a_limit_on_each_repository(site: Site, grace:
     assert browser.get("/api/v1/budgets").json()["limited"][0]["limit_usd"] == 2.5
     assert browser.post("/budgets/caps/repository_day", data={"csrf": csrf}).status_code == 303
     assert "None is set" in browser.get("/budgets").text
+
+
+def test_who_cannot_read_an_accounts_repositories_hears_nothing_of_its_rate_limit(
+    site: Site, ada: Person, linus: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = (Rates("another-guild", 3, 5000, 1_800_000_000.0), Rates("octo", 4321, 5000, 1_800_000_000.0))
+    monkeypatch.setattr(site.app.state.board.rates, "_known", known)
+    page = site.as_person(ada).get("/queue").text
+    assert "4,321" in page
+    assert "another-guild" not in page
+    assert "another-guild" in site.as_person(linus).get("/queue").text, "an operator sees all of them"
 
 
 def _configure(database: Database, repository_id: int, text: str) -> None:
