@@ -50,6 +50,8 @@ if [ "$kind" = dev ]; then
     command -v iptables >/dev/null 2>&1 || missing="$missing iptables"
     command -v npm >/dev/null 2>&1 || missing="$missing nodejs npm"
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
+    # vLLM's kernels for a CPU.
+    ls /usr/lib/*/libnuma.so.1 >/dev/null 2>&1 || missing="$missing libnuma1"
 fi
 # shellcheck disable=SC2086  # a list of package names
 [ -z "$missing" ] || apt_install $missing

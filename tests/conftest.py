@@ -13,11 +13,14 @@ from tests.support.services import create_postgres_database, postgres_server, re
 
 LONGEST_FIRST = (
     "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_pull_requests_and_ci.py",
+    "tests/integration/routing/test_policy_vllm.py",
     "tests/acceptance/test_endings.py",
     "tests/acceptance",
-    "tests/integration/routing/test_policy_vllm.py",
     "tests/integration/bugs/test_demo_command.py",
-    "tests/integration/bugs/test_verdicts.py",
+    "tests/integration/test_fault_table.py",
+    "tests/integration/bugs",
+    "tests/integration/sandbox",
 )
 """What takes minutes begins at once, so that the processes that share the tests end together."""
 

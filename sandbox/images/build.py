@@ -155,8 +155,8 @@ def provision(api: APIClient, system: str, image: str, command: str, labels: Map
     with docker_errors(f"provision {image}"):
         container = api.create_container(
             system,
-            entrypoint=["sleep"],
-            command=[str(_BUILD_TIMEOUT_S)],
+            entrypoint=NO_ENTRYPOINT,
+            command=["sleep", str(_BUILD_TIMEOUT_S)],
             user="0:0",
             host_config=api.create_host_config(init=True, network_mode="bridge", tmpfs={"/tmp": "exec,mode=1777"}),  # noqa: S108
         )["Id"]
@@ -194,6 +194,11 @@ def _recipe_archive(certificates: bytes | None) -> bytes:
             entry.mode = 0o644
             tar.addfile(entry, io.BytesIO(certificates))
     return buffer.getvalue()
+
+
+NO_ENTRYPOINT = [""]
+"""Of a container: not even its image's. One of its own would be inherited by what is committed from it, whatever a
+Dockerfile's line says (Docker 20.10)."""
 
 
 def changes(labels: Mapping[str, str]) -> list[str]:

@@ -49,8 +49,8 @@ def ensure_packages(
     with build.docker_errors(f"install {', '.join(wanted)}"):
         container = api.create_container(
             base,
-            entrypoint=["sh", "-c", command],
-            command=[],
+            entrypoint=build.NO_ENTRYPOINT,
+            command=["sh", "-c", command],
             user="0:0",
             environment={**setup_environment(certificates=False), "DEBIAN_FRONTEND": "noninteractive"},
             host_config=api.create_host_config(init=True, network_mode="bridge"),

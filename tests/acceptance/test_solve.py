@@ -172,8 +172,12 @@ def test_a_command_that_was_interrupted_leaves_no_container_and_does_not_block_t
 ) -> None:
     arguments = ("--repo", "xmltodict", "--task", "issue.md", "--model", "scripted-medium")
     with endpoint.held() as hold:
+        # A shell lets what it runs in the background ignore this signal, and all that it starts in turn.
         with subprocess.Popen(
-            shell.command(*arguments), cwd=shell.folder, env=shell.environment, stderr=subprocess.PIPE
+            ["env", "--default-signal=INT", *shell.command(*arguments)],
+            cwd=shell.folder,
+            env=shell.environment,
+            stderr=subprocess.PIPE,
         ) as process:
             hold.wait_until_reached()
             assert shell.containers()

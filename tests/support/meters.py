@@ -4,7 +4,7 @@ from sandbox.errors import BudgetExceeded, StopRequested
 
 
 class CountingMeter:
-    """Fulfils `sandbox.agent_types.Meter`: refuses what would pass `cap_usd`, stops after `stop_after` reservations."""
+    """A `sandbox.agent_types.Meter` that refuses what would pass `cap_usd`, and stops after `stop_after` calls."""
 
     def __init__(self, cap_usd: float = 100.0, stop_after: int | None = None) -> None:
         self.cap_usd = cap_usd
