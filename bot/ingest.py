@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from bot.inbox import Arrival, store_all
 from store.checkpoints import LEAVE_CHECKPOINTS_TO_OTHERS, Checkpoints
@@ -155,7 +155,10 @@ class Ingest:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            try:
+                connection.close()
+            except SQLAlchemyError:  # this thread must go on: without it no webhook gets an answer
+                _log.warning("ingest.not_closed", exc_info=True)
 
 
 def _resolve(told: Sequence[tuple[_Waiting, _Result]]) -> None:

@@ -156,5 +156,5 @@ def _parsed_or_none(text: str) -> RepositoryConfig | None:
         return None
 
 
-_parse = lru_cache(maxsize=256)(parse_repository_config)
+_parse = lru_cache(maxsize=4096)(parse_repository_config)
 _FILES = select(ConfigurationFile.repository_id, ConfigurationFile.text)

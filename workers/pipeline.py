@@ -35,6 +35,8 @@ MAX_REFUSED_TRIES = 3
 """Tries that one task makes while GitHub refuses: some refusals are of the moment (a replica that lags, a clock, a
 check against abuse), and what was paid for is kept."""
 _PAUSE = timedelta(seconds=30)
+"""Before a task's second try. Each further pause is four times as long: together they outlast most of GitHub's bad
+hours, and what was paid for waits with them."""
 
 
 def work_on(runtime: Runtime, task_id: int) -> None:
@@ -203,7 +205,8 @@ def _back_to_the_queue(
         if task.tries >= MAX_TRIES:
             record(session, task, TaskState.FAILED, f"Given up after {task.tries} tries. The last one: {reason}")
             return
-        task.not_before = None if free_of_charge else (retry_at or utc_now() + _PAUSE)
+        pause_ends = utc_now() + _PAUSE * 4 ** (task.tries - 1)
+        task.not_before = None if free_of_charge else max(retry_at or pause_ends, pause_ends)
         record(session, task, TaskState.QUEUED, reason)
 
 

@@ -8,9 +8,9 @@ from jinja2 import Environment
 from bot.dashboard.facts import Facts
 from bot.dashboard.facts_store import FactsStore
 from bot.dashboard.github_people import GitHubPeople
-from bot.dashboard.rates import RateWatch
+from bot.dashboard.rates import Rates, RateWatch
 from bot.dashboard.render import environment
-from bot.dashboard.roles import Viewer
+from bot.dashboard.roles import Role, Viewer
 from bot.dashboard.secrets import Signer, signer_of
 from bot.dashboard.sessions import Sessions
 from routing.errors import PoolError
@@ -61,6 +61,14 @@ class Board:
     def names_for(self, viewer: Viewer, facts: Facts) -> frozenset[str]:
         """Return the names of the repositories that a viewer can read: titles of others stay hidden."""
         return frozenset(name for key, name in facts.repositories.items() if viewer.can_read(key))
+
+    def rates_for(self, viewer: Viewer, facts: Facts) -> tuple[Rates, ...]:
+        """Return GitHub's limits of the accounts that a viewer may know of; who may act sees all of them."""
+        known = self.rates.last()
+        if viewer.repositories is None or viewer.may(Role.OPERATOR):
+            return known
+        accounts = {name.partition("/")[0] for name in self.names_for(viewer, facts)}
+        return tuple(one for one in known if one.account in accounts)
 
 
 def make_board(settings: Settings, database: Database, queue: Queue) -> Board:

@@ -109,9 +109,11 @@ def limited(
     views: dict[tuple[str, str, str], CapView] = {}
 
     def add(scope: Scope, whose: str, cap: Cap, repositories: Iterable[int]) -> None:
-        if (scope, whose, cap.name) not in views:
-            if cap.name not in settled:
-                settled[cap.name] = _settled(facts, cap)
+        if cap.name not in settled:
+            settled[cap.name] = _settled(facts, cap)
+        known = views.get((scope, whose, cap.name))
+        # An organisation's own file does not hold in the repository that it lies in: of two limits the lower is told.
+        if known is None or to_usd(cap.limit_micros) < known.limit_usd:
             spent, held = _over(settled[cap.name], repositories), _over(reserved.repositories, repositories)
             views[scope, whose, cap.name] = _view(scope, whose, cap, spent, held)
 

@@ -20,6 +20,7 @@ from templates import render
 from workers.errors import ForgeError
 from workers.ports import Forge, RepositoryRef
 from workers.runtime import Runtime
+from workers.sweeps import complete, take_turn
 
 _log = structlog.get_logger(__name__)
 _PLACE = re.compile(r"([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)(?:#([1-9][0-9]{0,9}))?")
@@ -56,7 +57,10 @@ def parse_place(text: str) -> tuple[str, int | None]:
 
 
 class WeeklyDigest:
-    """Writes last week's digest once, on or after its Monday. Called by the reconciler, however often."""
+    """Writes last week's digest once, on or after its Monday. Called by the reconciler, however often.
+
+    One process at a time writes; where GitHub refuses, the next try is a sweep later.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -79,15 +83,19 @@ class WeeklyDigest:
             _log.warning("digest.no_repository", repository=self._name)
             self._done = label
             return
+        turn = take_turn(self._runtime.database, "digest", self._runtime.settings.sweep_every_s)
+        if turn is None:
+            return
         body = digest_text(read_facts(self._runtime.database), week, self._runtime.settings)
         reference = RepositoryRef(repository.id, repository.installation_id, repository.full_name)
         try:
             _write(self._runtime.forge, reference, self._number, week, body)
-        except ForgeError as error:  # the next round tries again
+        except ForgeError as error:  # the next turn tries again
             _log.warning("digest.not_written", error=str(error))
             return
         with self._runtime.database.session() as session:
             session.add(AuditEntry(actor="acrouter", action=_ACTION, target=label))
+        complete(self._runtime.database, turn)
         self._done = label
 
 

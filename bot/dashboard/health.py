@@ -114,10 +114,11 @@ def endpoints(facts: Facts, now: float) -> list[EndpointView]:
     for code in present(facts.attempts.model[recent]):
         mine = recent & (facts.attempts.model == code)
         failed = np.flatnonzero(mine & unusable)
-        last = (
-            (int(facts.attempts.id[failed[-1]]), float(facts.attempts.started[failed[-1]])) if len(failed) else (0, 0.0)
-        )
-        found.append(EndpointView(facts.models.names[int(code)], int(mine.sum()), len(failed), *last))
+        view = EndpointView(facts.models.names[int(code)], int(mine.sum()), len(failed))
+        if len(failed):
+            last = failed[facts.attempts.started[failed].argmax()]
+            view = replace(view, failed=int(facts.attempts.id[last]), failed_at=float(facts.attempts.started[last]))
+        found.append(view)
     return found
 
 

@@ -169,7 +169,7 @@ def routes(board: Board) -> APIRouter:
             health=found,
             running=sum(count for state, count in found.states.items() if state != "queued"),
             alive=sum(worker.alive for worker in found.workers),
-            rates=board.rates.last(),
+            rates=board.rates_for(viewer, facts),
             said=_SAID.get(said, ""),
         )
 

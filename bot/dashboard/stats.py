@@ -115,9 +115,11 @@ def numbers(facts: Facts) -> Numbers:
 
 def by_model(facts: Facts, before: Facts | None = None) -> list[ModelNumbers]:
     """Return each model's numbers, the most used first; `before` is the period before, for how it moved."""
-    spent = np.bincount(facts.spend.model, weights=facts.spend.micros, minlength=len(facts.models.names)) / MICROS
+    models = len(facts.models.names)
+    spent = np.bincount(facts.spend.model, weights=facts.spend.micros, minlength=models) / MICROS
     past = {row.model: row.success for row in by_model(before)} if before is not None else {}
-    rows = _of_groups(facts, np.zeros(len(facts.tasks), dtype=np.int64), spent, facts.spend.model).get(0, [])
+    together = np.zeros(len(facts.tasks), dtype=np.int64)
+    rows = _of_groups(facts, together, models, spent, facts.spend.model).get(0, [])
     return [replace(row, moved=difference(row.success, past[row.model])) if row.model in past else row for row in rows]
 
 
@@ -127,25 +129,26 @@ def by_dimension(facts: Facts) -> dict[str, list[ModelNumbers]]:
     models = len(facts.models.names)
     place = groups[facts.task_rows].astype(np.int64) * models + facts.attempts.model
     spent: Floats = np.bincount(place, weights=facts.attempts.cost_usd).astype(np.float64)
-    found = {facts.dimensions.names[code]: rows for code, rows in _of_groups(facts, groups, spent).items()}
+    found = {facts.dimensions.names[code]: rows for code, rows in _of_groups(facts, groups, models, spent).items()}
     return {name: kept for name, rows in found.items() if name and (kept := [row for row in rows if row.attempts])}
 
 
 def _of_groups(
-    facts: Facts, groups: Ints, spent_usd: Floats, paid: Ints | None = None
+    facts: Facts, groups: Ints, models: int, spent_usd: Floats, paid: Ints | None = None
 ) -> dict[int, list[ModelNumbers]]:
     """Return each model's numbers within each group of tasks, the most used first.
 
     Args:
         facts: The tasks and their attempts.
         groups: Each task's group, a small number.
+        models: How many there are, counted once: another thread may hear of a new one meanwhile.
         spent_usd: By place, which is group x number of models + model.
         paid: Places that have a row whatever was tried there.
     """
     attempts, tasks, names = facts.attempts, facts.tasks, facts.models.names
-    place = groups[facts.task_rows].astype(np.int64) * len(names) + attempts.model
+    place = groups[facts.task_rows].astype(np.int64) * models + attempts.model
     has_first = tasks.first_model >= 0
-    first = groups[has_first].astype(np.int64) * len(names) + tasks.first_model[has_first]
+    first = groups[has_first].astype(np.int64) * models + tasks.first_model[has_first]
     won, unusable = verdicts.won_attempts(facts), verdicts.unusable_attempts(facts)
     seconds = attempts.finished - attempts.started
     timed = ~unusable & ~np.isnan(seconds)
@@ -165,7 +168,7 @@ def _of_groups(
     usable_usd = np.bincount(place[~unusable], weights=attempts.cost_usd[~unusable], minlength=length).tolist()
     rows: dict[int, list[ModelNumbers]] = {}
     for at in present_places:
-        group, code = divmod(at, len(names))
+        group, code = divmod(at, models)
         lengths = timed_seconds[timed_place == at]
         rows.setdefault(group, []).append(
             ModelNumbers(

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from sandbox.errors import RemoteUnavailable
 from sandbox.remotes import GitRemote
 from store.states import TaskState
 from store.tables import Task
+from store.types import utc_now
 from tests.support.quick_mirror import LocalMirror
 from tests.support.whole_run import REPOSITORY, WholeRun
-from workers.errors import ForgeError, TargetGone
+from workers.errors import ForgeError, ForgeTemporary, TargetGone
+from workers.pipeline import work_on
 from workers.ports import RepositoryRef
 
 
@@ -169,6 +172,24 @@ def test_a_refusal_that_lasts_is_believed_at_the_third_try(
     runs.settle()
     assert (story.task.state, story.task.tries, len(asked)) == (state, 3, 3)
     assert str(refusal) in story.words()
+
+
+def test_a_github_that_is_away_is_waited_for_longer_each_time(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+        raise ForgeTemporary("GitHub is away.")
+
+    monkeypatch.setattr(GitHubForge, "pull_request_discussion", away)
+    story = PullStory(runs, "waiting")
+    pauses = []
+    while (task := story.task).state is TaskState.QUEUED:
+        assert task.id is not None
+        began = utc_now()
+        work_on(runs.runtime, task.id)
+        if (until := story.task.not_before) is not None:
+            pauses.append((until - began) // timedelta(seconds=30))
+        runs._pass_time()
+    assert pauses == [1, 4, 16, 64]
+    assert (task.state, task.reason) == (TaskState.FAILED, "Given up after 5 tries. The last one: GitHub is away.")
 
 
 def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(

@@ -33,6 +33,8 @@ def environment() -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_HOST_IP": "127.0.0.1",
+        # The log-probabilities would be compiled at the first question: half a minute, and it takes a C++ compiler.
+        "TORCHDYNAMO_DISABLE": "1",
         # Tests run in parallel: two threads that spin for each other on busy cores are slower than one.
         "OMP_NUM_THREADS": "1",
     }

@@ -1,15 +1,20 @@
 """The webhook endpoint: what is let in, what is stored, and what GitHub hears."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, cast
 
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
+from bot.inbox import arrival
+from bot.ingest import Ingest
 from bot.signature import sign
 from bot.web import create_app
 from store.database import Database
@@ -110,6 +115,30 @@ def test_what_cannot_be_stored_is_not_acknowledged(client: TestClient, database:
     rename("elsewhere", "delivery")
     assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 202
     wait_until(lambda: len(queue.deliveries) == 1, what="the wake-up")
+
+
+def test_a_connection_that_cannot_even_be_closed_holds_up_no_later_webhook(database: Database) -> None:
+    class Dead:
+        dialect = property(lambda _self: _gone())
+
+        def close(self) -> None:
+            _gone()
+
+    async def story() -> None:
+        ingest = Ingest(database, lambda _delivery_id: None)
+        ingest.start()
+        ingest._connection = cast("Any", Dead())
+        with pytest.raises(OperationalError):
+            await asyncio.wait_for(ingest.store(arrival("lost", "ping", BODY)), 20)
+        assert await asyncio.wait_for(ingest.store(arrival("kept", "ping", BODY)), 20)
+        await asyncio.to_thread(ingest.close)
+
+    asyncio.run(story())
+    assert [row.guid for row in stored(database)] == ["kept"]
+
+
+def _gone() -> NoReturn:
+    raise OperationalError("SELECT 1", {}, Exception("the connection is gone"))
 
 
 def test_another_method_is_told_which_one_to_use(client: TestClient) -> None:

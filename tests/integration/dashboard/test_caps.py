@@ -7,6 +7,7 @@ from sqlmodel import select
 
 from bot.dashboard.caps import CapView, limited, reservations
 from bot.dashboard.facts_store import read_facts
+from bot.dashboard.rates import Rates
 from bot.dashboard.roles import Role, Viewer
 from sandbox.errors import BudgetExceeded
 from store.database import Database
@@ -23,7 +24,8 @@ EVERYONE = Viewer("x", Role.ADMIN, None)
 
 
 def test_each_cap_is_the_ledgers_with_what_counts_against_it(database: Database) -> None:
-    configured = settings(organisation_month_budget_usd=80.0, repository_day_budget_usd=9.0, person_day_budget_usd=6.0)
+    limits = {"organisation_day": 100.0, "organisation_month": 80.0, "repository_day": 9.0, "person_day": 6.0}
+    configured = settings(**{f"{name}_budget_usd": usd for name, usd in limits.items()})
     for number, name in ((42, "octo/tools"), (43, "octo/shop"), (44, "octo/.github")):
         add_repository(database, number, name)
     _configure(database, 42, "day_budget_usd: 4\nperson_day_budget_usd: 3\n")
@@ -50,6 +52,7 @@ def test_each_cap_is_the_ledgers_with_what_counts_against_it(database: Database)
         ("person", "grace", "day"): 6.0,
         ("person", "grace in octo/tools", "day"): 3.0,
     }
+    assert shown["organisation", "octo", "day"].file_of == "octo/.github"
     assert shown["repository", "octo/tools", "day"].file_of == "octo/tools"
     assert shown["repository", "octo/shop", "day"].raised_by == (
         "An operator can raise ACROUTER_REPOSITORY_DAY_BUDGET_USD."
@@ -104,6 +107,17 @@ def test_an_admin_sets_and_removes_a_limit_on_each_repository(site: Site, grace:
     assert browser.get("/api/v1/budgets").json()["limited"][0]["limit_usd"] == 2.5
     assert browser.post("/budgets/caps/repository_day", data={"csrf": csrf}).status_code == 303
     assert "None is set" in browser.get("/budgets").text
+
+
+def test_who_cannot_read_an_accounts_repositories_hears_nothing_of_its_rate_limit(
+    site: Site, ada: Person, linus: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = (Rates("another-guild", 3, 5000, 1_800_000_000.0), Rates("octo", 4321, 5000, 1_800_000_000.0))
+    monkeypatch.setattr(site.app.state.board.rates, "_known", known)
+    page = site.as_person(ada).get("/queue").text
+    assert "4,321" in page
+    assert "another-guild" not in page
+    assert "another-guild" in site.as_person(linus).get("/queue").text, "an operator sees all of them"
 
 
 def _configure(database: Database, repository_id: int, text: str) -> None:

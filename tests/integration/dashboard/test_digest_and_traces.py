@@ -16,6 +16,7 @@ from sandbox.errors import BudgetExceeded
 from store import tracing
 from store.database import Database
 from store.errors import ConfigurationError
+from store.tables import Sweep
 from store.types import utc_now
 from tests.support.facts import NOW, facts_of, lost_by, merged_by
 from tests.support.rows import add_attempt, add_task, settings
@@ -69,7 +70,7 @@ def test_each_weeks_digest_can_be_an_issue_of_its_own(sqlite_database: Database)
     assert forge.bodies == []
 
 
-def test_a_digest_that_github_refused_is_written_in_a_later_round(sqlite_database: Database) -> None:
+def test_a_digest_that_github_refused_is_written_at_a_later_turn(sqlite_database: Database) -> None:
     add_task(sqlite_database)
     forge = WrittenComments()
     runtime: Any = SimpleNamespace(settings=settings(digest_issue="octo/tools"), database=sqlite_database, forge=forge)
@@ -77,6 +78,11 @@ def test_a_digest_that_github_refused_is_written_in_a_later_round(sqlite_databas
     forge.down = True
     write()
     forge.down = False
+    write()
+    WeeklyDigest(runtime)()
+    assert forge.issues == [], "nobody asks again at once"
+    with sqlite_database.session() as session:
+        session.get_one(Sweep, "digest").due_at = utc_now()
     write()
     assert len(forge.issues) == 1
 

@@ -133,8 +133,10 @@ def test_health_names_the_targets_that_rest_and_why_a_model_could_not_be_used(da
     add_task(database, target="42/issues/2", target_number=2, state=TaskState.NO_FIX)
     for _ in range(4):
         add_task(database, repository_id=43, target="43/issues/1", state=TaskState.NO_FIX)
-    add_attempt(database, tasks[0], state=AttemptState.FAILED, error="small cannot be used: an older reason")
-    add_attempt(database, tasks[1], state=AttemptState.FAILED, error="small cannot be used: no such key")
+    earlier = utc_now() - timedelta(minutes=1)
+    add_attempt(database, tasks[0], state=AttemptState.FAILED, error="an older reason", started_at=earlier)
+    add_attempt(database, tasks[1], state=AttemptState.FAILED, error="an older reason", started_at=earlier)
+    add_attempt(database, tasks[0], number=2, state=AttemptState.FAILED, error="small cannot be used: no such key")
     add_attempt(database, tasks[1], number=2, model="large", state=AttemptState.VERIFIED)
     facts = read_facts(database)
     with database.reading() as session:
@@ -143,5 +145,5 @@ def test_health_names_the_targets_that_rest_and_why_a_model_could_not_be_used(da
     assert everything.breakers == [("43/issues/1", 4), ("42/issues/1", 3)]
     assert some.breakers == [("42/issues/1", 3)]
     small, large = sorted(everything.endpoints, key=lambda one: one.model, reverse=True)
-    assert (small.attempts, small.unusable, small.error) == (2, 2, "small cannot be used: no such key")
+    assert (small.attempts, small.unusable, small.error) == (3, 3, "small cannot be used: no such key")
     assert (large.attempts, large.unusable, large.error) == (1, 0, "")

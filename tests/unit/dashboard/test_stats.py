@@ -121,6 +121,20 @@ def test_repositories_that_may_not_be_read_leave_no_trace() -> None:
     assert [row.model for row in stats.by_model(seen)] == ["small"]
 
 
+def test_a_model_that_is_heard_of_meanwhile_changes_no_number() -> None:
+    class Growing(list[str]):
+        """The names as another thread adds to them: one more at each look."""
+
+        def __len__(self) -> int:
+            self.append("new")
+            return super().__len__()
+
+    facts = stats.within(facts_of(merged_by("small"), lost_by("large", dimension="code_review")), MONTH)
+    models, dimensions = stats.by_model(facts), stats.by_dimension(facts)
+    facts.models.names = Growing(facts.models.names)
+    assert (stats.by_model(facts), stats.by_dimension(facts)) == (models, dimensions)
+
+
 def test_nothing_at_all_has_numbers() -> None:
     empty = stats.within(facts_of(), MONTH)
     numbers = stats.numbers(empty)
