@@ -75,7 +75,7 @@ class FeatureBook:
         if evidence.key in self._ranks and self._ranks[evidence.key] >= rank:
             return False
         self._ranks[evidence.key] = rank
-        self._rows[evidence.key] = features(evidence.dimension, evidence.traits, evidence.embedding)
+        self._rows[evidence.key] = _row(evidence)
         return True
 
     def __getitem__(self, key: str) -> Floats:
@@ -85,6 +85,20 @@ class FeatureBook:
         """Forget a key."""
         self._rows.pop(key, None)
         self._ranks.pop(key, None)
+
+
+_last: tuple[Evidence, Floats] | None = None
+
+
+def _row(evidence: Evidence) -> Floats:
+    """Return the features of an evidence; several books ask for those of the same one after each other."""
+    global _last  # noqa: PLW0603  (one entry, replaced as a whole)
+    known = _last
+    if known is not None and known[0] is evidence:
+        return known[1]
+    row = features(evidence.dimension, evidence.traits, evidence.embedding)
+    _last = evidence, row
+    return row
 
 
 @cache
