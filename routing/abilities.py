@@ -143,7 +143,7 @@ class Abilities:
                 for _, mine in rows.slices():
                     changed = changed_at(rows.scores[mine] - chance[mine])
                     rows.counts[mine.start : mine.start + changed] = 0.0
-            posterior = before.step(posterior, rows, chance)
+            posterior = before.step(rows, reached, chance)
         return _Fit(dict(prior), {name: n for n, name in enumerate(names)}, posterior, spread)
 
     def _pairs(self, names: Sequence[str]) -> Pairs | None:

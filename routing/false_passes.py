@@ -79,7 +79,8 @@ class FalsePasses:
         before = Prior.of(np.full(len(names), logit(BEFORE)), DEFAULT_SPREADS.shared(), DEFAULT_SPREADS.own())
         posterior = before.posterior()
         for _ in range(STEPS):
-            posterior = before.step(posterior, rows, sigmoid(posterior.reached(rows)))
+            reached = posterior.reached(rows)
+            posterior = before.step(rows, reached, sigmoid(reached))
         return names, posterior
 
     def _rows(self, newest: Sequence[_Wrong]) -> tuple[Floats, Floats, Floats]:

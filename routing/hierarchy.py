@@ -10,6 +10,7 @@ Smith 1972; the hybrid of Li et al. 2010, arXiv 1003.0146, section 3.2).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Rows:
         x, scores, counts = (np.concatenate([part[column] for part in parts]) for column in range(3))
         return cls(x, scores, counts, np.cumsum([0, *(len(part[1]) for part in parts)]))
 
-    @property
+    @cached_property
     def owner(self) -> NDArray[np.int64]:
         """Whose each of the N attempts is."""
         return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
@@ -132,15 +133,14 @@ class Prior:
         models, size = self.start.shape
         return self._given(np.zeros((models, size, size)), np.zeros((models, size)))
 
-    def step(self, posterior: Posterior, rows: Rows, chance: Floats) -> Posterior:
+    def step(self, rows: Rows, reached: Floats, chance: Floats) -> Posterior:
         """Return the posterior after one more of Newton's steps.
 
         Args:
-            posterior: after the step before.
             rows: the attempts.
-            chance: (N,): of each attempt by `posterior`, with whatever else is known of it.
+            reached: (N,) their logits by the posterior of the step before.
+            chance: (N,) their chances by it, with whatever else is known of each.
         """
-        reached = posterior.reached(rows)
         slope = np.maximum(chance * (1 - chance), _FLATTEST)
         masses = rows.counts * slope
         pulls = masses * reached + rows.counts * (rows.scores - chance)

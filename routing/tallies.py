@@ -17,35 +17,30 @@ class _Sums:
     attempts: int = 0
     weight: int = 0
     score: int = 0
-    cost: int = 0
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was seen of one group. `weight` counts attempts by how sure their scores are; costs are in USD."""
+    """What was seen of one group. `weight` counts attempts by how sure their scores are."""
 
     attempts: int
     weight: float
     score_sum: float
-    cost_sum: float
 
     def mean_score(self, prior: float, strength: float) -> float:
         """Return the smoothed mean score, the prior counting as `strength` attempts."""
         return (self.score_sum + prior * strength) / (self.weight + strength)
 
 
-_NOTHING = Tally(0, 0.0, 0.0, 0.0)
+_NOTHING = Tally(0, 0.0, 0.0)
 
 
 class Tallies:
-    """Counts, scores and costs by model and by (dimension, model)."""
+    """Counts and scores by model and by (dimension, model)."""
 
     def __init__(self) -> None:
         self._book = EvidenceBook()
         self._sums: defaultdict[Hashable, _Sums] = defaultdict(_Sums)
-
-    def __len__(self) -> int:
-        return len(self._book)
 
     def put(self, evidence: Evidence) -> None:
         """Take in evidence by its key."""
@@ -61,24 +56,18 @@ class Tallies:
     def of(self, dimension: str, model: str) -> Tally:
         return self._tally((str(dimension), model))
 
-    def state(self) -> dict[Hashable, tuple[int, int, int, int]]:
-        """Return every sum that is not empty, for comparison."""
-        return {group: (s.attempts, s.weight, s.score, s.cost) for group, s in self._sums.items() if s.attempts}
-
     def _add(self, evidence: Evidence, sign: int) -> None:
         counts = weight(evidence)
         amount = sign * round(counts * _UNIT)
         score = sign * round(counts * evidence.score * _UNIT)
-        cost = sign * round(evidence.cost_usd * _UNIT)
         for group in (evidence.model, (str(evidence.dimension), evidence.model)):
             sums = self._sums[group]
             sums.attempts += sign
             sums.weight += amount
             sums.score += score
-            sums.cost += cost
 
     def _tally(self, group: Hashable) -> Tally:
         sums = self._sums.get(group)
         if sums is None or not sums.attempts:
             return _NOTHING
-        return Tally(sums.attempts, sums.weight / _UNIT, sums.score / _UNIT, sums.cost / _UNIT)
+        return Tally(sums.attempts, sums.weight / _UNIT, sums.score / _UNIT)

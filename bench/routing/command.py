@@ -142,7 +142,7 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
     runs: list[Run] = []
     for stream, players in all_players.players.items():
         published = stream == "id"
-        small = published or stream.startswith("synthetic_") or stream.endswith(".run_only")
+        at_once = stream.startswith("synthetic_") or stream.endswith(".run_only")
         tracks = (Track.ONE_SHOT,) if published else tuple(Track)
         for player in players:
             if player != ROUTER and not size.peers:
@@ -151,7 +151,7 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
                 continue  # half a minute each
             permutations = _permutations(stream, player, size)
             for track in tracks:
-                for delay in (0,) if (small and not published) or player.startswith("ablation.") else size.delays:
+                for delay in (0,) if at_once or player.startswith("ablation.") else size.delays:
                     kept = min(permutations, size.delayed) if delay else permutations
                     if any(player.startswith(name) for name in ORDER_FREE) and delay:
                         continue

@@ -47,7 +47,8 @@ PAGES = {
 }
 LOOKS = {
     "desktop": (DESKTOP, "light"),
-    "phone-dark": (PHONE, "dark"),
+    "dark": (DESKTOP, "dark"),
+    "phone": (PHONE, "light"),
 }
 
 

@@ -26,7 +26,8 @@ def fitted(rows: Rows, levels: Floats, steps: int = STEPS) -> Posterior:
     prior = Prior.of(levels, SPREADS.shared(), SPREADS.own())
     posterior = prior.posterior()
     for _ in range(steps):
-        posterior = prior.step(posterior, rows, sigmoid(posterior.reached(rows)))
+        reached = posterior.reached(rows)
+        posterior = prior.step(rows, reached, sigmoid(reached))
     return posterior
 
 
