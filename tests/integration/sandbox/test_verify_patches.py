@@ -136,11 +136,11 @@ def test_a_conftest_that_skips_everything_is_never_verified(bench: Bench) -> Non
     assert not result.fail_to_pass
 
 
-@pytest.mark.parametrize("name", ["conftest.py", "forged.py"])
+@pytest.mark.parametrize("name", ["conftest.py", "tests/conftest.py", "forged.py"])
 def test_a_plugin_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
     config = "[tool.pytest.ini_options]\npythonpath = ['.']\n"
     project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": config})
-    plugged = {} if name == "conftest.py" else {"pyproject.toml": config + "addopts = '-p forged'\n"}
+    plugged = {} if name.endswith("conftest.py") else {"pyproject.toml": config + "addopts = '-p forged'\n"}
     conftest = (
         "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
         "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
