@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.types import Backend, CacheLimits, CommandResult, Progress, Sandbox, SandboxSpec, SetupPlan
+from sandbox.types import Backend, CacheLimits, CommandResult, FileDigest, Progress, Sandbox, SandboxSpec, SetupPlan
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,9 @@ class _WatchedSandbox:
 
     def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
         return self._sandbox.read_file(path, limit=limit)
+
+    def changed(self, files: Mapping[str, FileDigest]) -> Sequence[str]:
+        return self._sandbox.changed(files)
 
     def close(self) -> None:
         self._sandbox.close()

@@ -7,7 +7,7 @@ one before works, that costs no time. Each is still fresh: given out once, and n
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Protocol, Self
 
 from sandbox.errors import SandboxError
 from sandbox.guest_channel import Relay
-from sandbox.types import CommandResult, ConversingSandbox, Sandbox, SandboxSpec
+from sandbox.types import CommandResult, ConversingSandbox, FileDigest, Sandbox, SandboxSpec
 
 AHEAD = 2
 """Sandboxes that wait: one is not enough where a short command follows another."""
@@ -123,6 +123,9 @@ class _Ending:
 
     def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
         return self._sandbox.read_file(path, limit=limit)
+
+    def changed(self, files: Mapping[str, FileDigest]) -> Sequence[str]:
+        return self._sandbox.changed(files)
 
     def close(self) -> None:
         self._end(self._sandbox.close)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from sandbox import guest, guest_streams
 from sandbox.archives import check_archive
 from sandbox.errors import SandboxError
 from sandbox.guest_channel import Answer, GuestChannel, GuestGone, Relay
-from sandbox.types import WORKSPACE, CommandResult, Limits
+from sandbox.types import WORKSPACE, CommandResult, FileDigest, Limits
 
 VENV = "/opt/venv"
 """Where every sandbox has its Python environment; read-only but during set-up."""
@@ -136,6 +136,15 @@ class GuestSandbox:
         request = {"operation": "read", "path": path, "limit": limit}
         answer = self._channel.call(request, timeout_s=_GRACE_S, limit=limit)
         return None if answer.header.get("missing") else answer.body
+
+    def changed(self, files: Mapping[str, FileDigest]) -> Sequence[str]:
+        request = {"operation": "changed", "files": files}
+        answer = self._channel.call(request, timeout_s=_GRACE_S, limit=len(json.dumps([*files])))
+        try:
+            changed = set(json.loads(answer.body))
+        except (ValueError, TypeError) as error:
+            raise GuestGone("the sandbox answered nonsense") from error
+        return [path for path in files if path in changed]
 
     def ending_with(self, then: Callable[[], None]) -> "GuestSandbox":
         """Have `then` called once after it has ended, and return itself."""

@@ -65,6 +65,15 @@ class CommandResult:
     truncated: bool = False
 
 
+class FileDigest(NamedTuple):
+    """What a file holds."""
+
+    size: int
+    """In bytes."""
+    sha256: str
+    """In hexadecimal digits."""
+
+
 class Sandbox(Protocol):
     """A running sandbox: no network, no secrets, nothing of the host but what was put in."""
 
@@ -83,6 +92,10 @@ class Sandbox(Protocol):
 
     def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
         """Return a regular file's first `limit` bytes, or None where there is none (links are not followed)."""
+        ...
+
+    def changed(self, files: Mapping[str, FileDigest]) -> Sequence[str]:
+        """Return which of the files hold something else, or cannot be read, in their order (links are not followed)."""
         ...
 
     def close(self) -> None:

@@ -22,11 +22,11 @@ from sandbox.results import TestCommand, TestReport, VerificationResult
 from sandbox.testing import batches
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.testing.examples import extract, run_examples
-from sandbox.testing.integrity import digests, rewritten
+from sandbox.testing.integrity import digests
 from sandbox.testing.near import nearest
 from sandbox.testing.paths import is_test_module
 from sandbox.testing.run import run_tests
-from sandbox.types import Limits, Sandbox, SandboxSpec
+from sandbox.types import FileDigest, Limits, Sandbox, SandboxSpec
 
 _EXAMPLE_S = 20.0
 _LINT_S = 120.0
@@ -120,7 +120,7 @@ class _Runs:
         self._folder = folder
         self._numbers = count()
         self._archives: dict[str, Path] = {}
-        self._digests: dict[str, Mapping[str, str]] = {}
+        self._digests: dict[str, Mapping[str, FileDigest]] = {}
         self.parts: Sequence[Sequence[str]] = ()
         """Test files, for a suite that is too large to run whole; empty: all at once."""
 
@@ -154,7 +154,7 @@ class _Runs:
                 first(sandbox)
             try:
                 report = self._run(sandbox, tree, command, only)
-                return replace(report, rewritten=rewritten(sandbox, self._expected(tree)))
+                return replace(report, rewritten=sandbox.changed(self._expected(tree)))
             except SandboxError as error:  # the tests took their sandbox down
                 return TestReport(command.command, {}, 137, False, 0.0, str(error), f"The sandbox ended: {error}.")
 
@@ -166,7 +166,7 @@ class _Runs:
         parts = [found for part in self.parts if (found := [path for path in part if path in there])]
         return batches.run_parts(sandbox, command, parts, timeout_s=timeout_s)
 
-    def _expected(self, tree: str) -> Mapping[str, str]:
+    def _expected(self, tree: str) -> Mapping[str, FileDigest]:
         if tree not in self._digests:
             self._digests[tree] = digests(self.archive(tree))
         return self._digests[tree]

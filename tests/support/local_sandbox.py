@@ -1,11 +1,13 @@
 """A sandbox that isolates nothing: a folder and plain processes, for unit tests with commands of their own only."""
 
+import hashlib
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from sandbox.types import WORKSPACE, CommandResult
+from sandbox.types import WORKSPACE, CommandResult, FileDigest
 
 
 class LocalSandbox:
@@ -49,6 +51,13 @@ class LocalSandbox:
     def read_file(self, path: str, *, limit: int = 5_000_000) -> bytes | None:
         target = self.workspace / self._localised(path)
         return target.read_bytes()[:limit] if target.is_file() and not target.is_symlink() else None
+
+    def changed(self, files: Mapping[str, FileDigest]) -> list[str]:
+        return [path for path, digest in files.items() if not self._holds(path, digest)]
+
+    def _holds(self, path: str, digest: FileDigest) -> bool:
+        content = self.read_file(path)
+        return content is not None and hashlib.sha256(content).hexdigest() == digest.sha256
 
     def close(self) -> None:
         self.closed = True

@@ -1,5 +1,6 @@
 """What every sandbox does, whichever backend it comes from."""
 
+import hashlib
 import tarfile
 import threading
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import CheckoutError, SandboxError
-from sandbox.types import WORKSPACE, Backend, Limits, Sandbox, SandboxSpec
+from sandbox.types import WORKSPACE, Backend, FileDigest, Limits, Sandbox, SandboxSpec
 from tests.support.repositories import make_archive
 
 SMALL = Limits(memory_mb=256, pids=64, disk_mb=64, output_bytes=100_000)
@@ -59,6 +60,21 @@ def test_files_go_in_and_come_out(sandbox: Sandbox) -> None:
 def test_links_and_pipes_are_not_read(sandbox: Sandbox) -> None:
     sandbox.execute("ln -s /etc/passwd link; ln -s /etc etc; mkfifo pipe", timeout_s=10)
     assert [sandbox.read_file(name) for name in ("link", "etc/passwd", "pipe", "/dev/zero")] == [None] * 4
+
+
+def test_files_that_hold_something_else_are_named(fresh: Sandbox) -> None:
+    names = ["kept", "a folder/it's $(a) file", "other", "longer", "gone", "a link", "pipe", "odd\udcff"]
+    for name in names:
+        fresh.put_file(name, b"as it was\n")
+    files = {name: FileDigest(10, hashlib.sha256(b"as it was\n").hexdigest()) for name in names}
+    assert fresh.changed(files) == []
+
+    fresh.execute(
+        "echo something > other; echo more >> longer; rm gone 'a link' pipe; mkfifo pipe; ln -s kept 'a link'; "
+        "echo more >> odd*",
+        timeout_s=10,
+    )
+    assert fresh.changed(files) == ["other", "longer", "gone", "a link", "pipe", "odd\udcff"]
 
 
 def test_a_file_replaces_a_link_instead_of_following_it(sandbox: Sandbox) -> None:

@@ -1,13 +1,14 @@
 """Sandboxes wait before they are asked for, each is given out once, and none stays behind."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from sandbox.ahead import SandboxesAhead
 from sandbox.errors import SandboxError
-from sandbox.types import CommandResult, SandboxSpec
+from sandbox.types import CommandResult, FileDigest, SandboxSpec
 
 SPEC = SandboxSpec("image", {"task": "1", "owner": "w"})
 
@@ -31,6 +32,9 @@ class PlainSandbox:
         if self.dead:
             raise SandboxError(f"{path}: it is gone after {limit}")
         return None
+
+    def changed(self, files: Mapping[str, FileDigest]) -> list[str]:
+        raise NotImplementedError
 
     def close(self) -> None:
         self.closed.set()

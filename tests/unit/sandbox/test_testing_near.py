@@ -2,13 +2,14 @@
 
 import re
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from sandbox.results import TestCommand, TestReport, VerificationResult
 from sandbox.testing.near import nearest
-from sandbox.types import CommandResult, Sandbox, SandboxSpec
+from sandbox.types import CommandResult, FileDigest, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
 from tests.unit.sandbox.test_patch_inspection import change, new
 
@@ -118,6 +119,9 @@ class _Suite:
         return f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>".encode()
 
     def put_file(self, path: str, content: bytes) -> None: ...
+
+    def changed(self, files: Mapping[str, FileDigest]) -> list[str]:
+        return []
 
     def close(self) -> None: ...
 

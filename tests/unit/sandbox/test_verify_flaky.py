@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sandbox.results import TestCommand
-from sandbox.types import CommandResult, Sandbox, SandboxSpec
+from sandbox.types import CommandResult, FileDigest, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
 from tests.unit.sandbox.test_patch_inspection import change
 
@@ -49,6 +49,9 @@ class ScriptedSandbox:
     def put_tree(self, archive: Path) -> None: ...
 
     def put_file(self, path: str, content: bytes) -> None: ...
+
+    def changed(self, files: Mapping[str, FileDigest]) -> list[str]:
+        return []
 
     def close(self) -> None:
         self._backend.open_sandboxes -= 1
