@@ -1,15 +1,14 @@
 """Keeps the rows of installations and repositories level with what GitHub tells."""
 
 from collections.abc import Iterable
-from typing import Any
 
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session, SQLModel, col, update
+from sqlmodel import Session, col, update
 
 from bot.events import RepositoryFact
 from store.database import Database
 from store.tables import Installation, Repository
 from store.types import utc_now
+from store.upsert import put
 from workers.ports import RepositoryRef
 
 
@@ -21,7 +20,7 @@ def know_repository(database: Database, fact: RepositoryFact) -> RepositoryRef |
         if installation_id is None:
             return None
         owner = fact.full_name.split("/", 1)[0]
-        _insert(session, Installation, {"id": installation_id, "account": owner}, update={})
+        put(session, Installation(id=installation_id, account=owner), changing=())
         installation = session.get_one(Installation, installation_id, populate_existing=True)
         if installation.removed or installation.suspended:
             return None
@@ -32,7 +31,7 @@ def know_repository(database: Database, fact: RepositoryFact) -> RepositoryRef |
 def put_installation(database: Database, installation_id: int, account: str, *, suspended: bool, removed: bool) -> None:
     """Write an installation's row. A removed one stays removed: GitHub gives a new installation a new id."""
     with database.session() as session:
-        _insert(session, Installation, {"id": installation_id, "account": account}, update={})
+        put(session, Installation(id=installation_id, account=account), changing=())
         row = session.get_one(Installation, installation_id, populate_existing=True)
         row.account = account or row.account
         row.removed = row.removed or removed
@@ -66,23 +65,14 @@ def put_repositories(
 
 
 def _put_repository(session: Session, fact: RepositoryFact, installation_id: int) -> None:
-    values: dict[str, Any] = {
-        "installation_id": installation_id,
-        "full_name": fact.full_name,
-        "private": fact.private,
-        "active": True,
-        "updated_at": utc_now(),
-    }
-    if fact.default_branch:
-        values["default_branch"] = fact.default_branch
-    _insert(session, Repository, {"id": fact.id, "default_branch": fact.default_branch, **values}, update=values)
-
-
-def _insert(session: Session, table: type[SQLModel], values: dict[str, Any], update: dict[str, Any]) -> None:
-    """Insert a row, or change the one with its id; two processes at once do not fail each other."""
-    insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table).values({**table(**values).model_dump(), **values})
-    if update:
-        session.execute(statement.on_conflict_do_update(index_elements=["id"], set_=update))
-    else:
-        session.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
+    row = Repository(
+        id=fact.id,
+        installation_id=installation_id,
+        full_name=fact.full_name,
+        private=fact.private,
+        active=True,
+        default_branch=fact.default_branch,
+        updated_at=utc_now(),
+    )
+    known = ("default_branch",) if fact.default_branch else ()
+    put(session, row, changing=("installation_id", "full_name", "private", "active", "updated_at", *known))

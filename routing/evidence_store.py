@@ -14,7 +14,6 @@ import numpy as np
 import sqlalchemy
 import structlog
 from sqlalchemy import ColumnElement, CursorResult, Row, and_, case, delete, literal, or_, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
 from routing.encoders import embedding_text
@@ -23,6 +22,7 @@ from routing.evidence import validate
 from routing.types import Dimension, Encoder, Evidence, Vector
 from store.database import Database
 from store.tables import MemoryEntry
+from store.upsert import insert_into
 
 OVERLAP_US = 10 * 60 * 1_000_000
 """Ten minutes: longer than any transaction here, and than clocks of machines in one installation differ."""
@@ -53,13 +53,12 @@ def save(session: Session, evidence: Evidence, encoder: Encoder) -> bool:
     words = embedding_text(evidence.title, evidence.text)
     if vector is None and words:
         vector = encoder.encode([words])[0]
-    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     values: dict[str, Any] = _columns(evidence) | {
         "encoder": "" if vector is None else encoder.name,
         "embedding": None if vector is None else _packed(vector),
         "revision": _revision(),
     }
-    insert = dialect.insert(MemoryEntry).values(**values)
+    insert = insert_into(session, MemoryEntry).values(**values)
     new = insert.excluded
     # An outcome may come without the task's words, or without what was said before it: what is known stays.
     kept = ("title", "link", "text", "repository", "language", "encoder")

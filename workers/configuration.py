@@ -19,6 +19,7 @@ from store.repo_yaml import Mistake, RepositoryConfigurationError
 from store.settings import Settings
 from store.tables import ConfigurationFile, Repository
 from store.types import utc_now
+from store.upsert import put
 from workers.ports import Forge, RepositoryRef
 
 ORGANISATION_REPOSITORY = ".github"
@@ -125,7 +126,8 @@ def _keep(database: Database, repository_id: int, text: str | None, asked_at: da
         if text is None:
             session.delete(row)
         else:
-            session.merge(ConfigurationFile(repository_id=repository_id, text=text, updated_at=asked_at))
+            kept = ConfigurationFile(repository_id=repository_id, text=text, updated_at=asked_at)
+            put(session, kept, changing=("text", "updated_at"))
 
 
 def _organisation(database: Database, repository: RepositoryRef) -> RepositoryRef | None:

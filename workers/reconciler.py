@@ -8,6 +8,7 @@ from sqlmodel import Session, and_, col, or_, select
 from store.states import DeliveryState, TaskKind, TaskState
 from store.tables import Delivery, Heartbeat, Task
 from store.types import utc_now
+from store.upsert import put
 from workers.history import record
 from workers.interrupted import write_off
 from workers.pipeline import MAX_TRIES
@@ -37,7 +38,7 @@ def reconcile(runtime: Runtime) -> None:
 
 def _beat(runtime: Runtime) -> None:
     with runtime.database.session() as session:
-        session.merge(Heartbeat(name=runtime.name, role="worker", seen_at=utc_now()))
+        put(session, Heartbeat(name=runtime.name, role="worker", seen_at=utc_now()), changing=("seen_at",))
 
 
 def revive_lost_tasks(runtime: Runtime) -> None:

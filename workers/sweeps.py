@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select, update
 
 from store.database import Database
 from store.states import TaskState
 from store.tables import Repository, Sweep, Task
 from store.types import utc_now
+from store.upsert import put
 from workers import outcomes
 from workers.errors import ForgeError, ForgeTemporary, TargetGone
 from workers.onboarding import propose_everywhere
@@ -127,10 +127,4 @@ def _looked_at(runtime: Runtime, task_id: int) -> None:
 
 def _make_known(database: Database, name: str) -> None:
     with database.session() as session:
-        known = session.get(Sweep, name) is not None
-    if not known:
-        try:
-            with database.session() as session:
-                session.add(Sweep(name=name, due_at=utc_now()))
-        except IntegrityError:  # another process was quicker
-            pass
+        put(session, Sweep(name=name, due_at=utc_now()), changing=())
