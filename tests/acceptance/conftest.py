@@ -49,6 +49,12 @@ def bugs() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
+def forked() -> bool:
+    """Whether the processes of a module's stories are forked, as `installed` says."""
+    return True
+
+
+@pytest.fixture(scope="module")
 def endpoint(make_bug: MakeBug, bugs: tuple[str, ...]) -> Iterator[HeldModels]:
     """The scripted models, listening; their key is SCRIPTED_KEY."""
     with HeldModels([make_bug(name) for name in bugs], api_key=SCRIPTED_KEY) as models:
@@ -76,10 +82,12 @@ def installation(
     redis_url: str,
     github: GitHubServer,
     endpoint: HeldModels,
+    forked: bool,
 ) -> Iterator[Installation]:
     """An installation on Postgres and Redis whose web part and beat run; a story starts its workers."""
+    folder = tmp_path_factory.mktemp("installed") / "acrouter"
     services = served_by(postgres_base, redis_url)
-    with installed(tmp_path_factory.mktemp("installed") / "acrouter", github, endpoint, SKILLED, services) as made:
+    with installed(folder, github, endpoint, SKILLED, services, forked=forked) as made:
         made.start_web()
         made.start_beat()
         yield made
@@ -99,8 +107,13 @@ def installed(
     endpoint: ScriptedEndpoint,
     models: tuple[str, ...],
     settings: Mapping[str, str],
+    *,
+    forked: bool = True,
 ) -> Iterator[Installation]:
-    """Yield an installation in a new `folder`, none of whose processes runs yet; end them all afterwards."""
+    """Yield an installation in a new `folder`, none of whose processes runs yet; end them all afterwards.
+
+    Unless they are `forked`, each is a program of its own, as an operator starts it.
+    """
     folder.mkdir()
     (folder / "app.pem").write_text(github.private_key_pem)
     write_models_file(folder / "models.yaml", api_base=endpoint.api_base, api_key_env="SCRIPTED_KEY", only=models)
@@ -124,7 +137,7 @@ def installed(
     (folder / "data").mkdir()
     database = Database(environment.get("DATABASE_URL") or f"sqlite:///{folder / 'data' / 'acrouter.sqlite3'}")
     migrations.upgrade(database)
-    made = Installation(folder, environment, database)
+    made = Installation(folder, environment, database, forked=forked)
     github.webhook_url = made.webhook_url
     try:
         yield made

@@ -36,7 +36,8 @@ def installation(
 ) -> Iterator[Installation]:
     """One for all stories: its sandbox's base is made once."""
     folder = tmp_path_factory.mktemp("embedded") / "acrouter"
-    with installed(folder, github, endpoint, ("scripted-medium",), {"ACROUTER_SANDBOX": "bubblewrap"}) as made:
+    settings = {"ACROUTER_SANDBOX": "bubblewrap"}
+    with installed(folder, github, endpoint, ("scripted-medium",), settings, forked=False) as made:
         assert made.database.is_sqlite
         made.start_web(timeout_s=240)  # the first start makes the sandbox's base
         yield made

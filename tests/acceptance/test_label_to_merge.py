@@ -21,6 +21,12 @@ def bugs() -> tuple[str, ...]:
     return (FIRST, SECOND, QUICK)
 
 
+@pytest.fixture(scope="module")
+def forked() -> bool:
+    """The main job is done by the programs as they are."""
+    return False
+
+
 def test_a_label_leads_to_a_pr_and_its_merge_changes_the_next_choice(
     installation: Installation, github: GitHubServer, host: Host
 ) -> None:

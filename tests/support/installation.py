@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import docker
 import httpx
@@ -17,10 +18,24 @@ from sqlmodel import col, func, select
 from store.database import Database
 from store.states import TaskState
 from store.tables import Attempt, Decision, History, Ledger, MemoryEntry, Outcome, Task, Verification
+from tests.support.forked import ForkedProcess
 from tests.support.services import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 300.0
+
+
+class Process(Protocol):
+    """What a story needs of `subprocess.Popen`. The process leads a group of its own."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def terminate(self) -> None: ...
 
 
 def containers_of(database_url: str) -> list[str]:
@@ -38,7 +53,9 @@ class Installation:
     environment: dict[str, str]
     database: Database
     port: int = field(default_factory=free_port)
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    forked: bool = True
+    """Whether its processes are forked from one that has imported everything; else each is a `python -m bot`."""
+    processes: dict[str, Process] = field(default_factory=dict)
     stories: int = 0
     earlier: int = 0
     """The newest task of earlier stories, by its id."""
@@ -212,16 +229,9 @@ class Installation:
         assert spent <= cost + 1e-6 * len(closed) + 1e-9
 
     def _start(self, name: str, *arguments: str) -> None:
-        log = (self.folder / f"{name}-{time.monotonic_ns()}.log").open("wb")
-        self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", "bot", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        log.close()
+        log = self.folder / f"{name}-{time.monotonic_ns()}.log"
+        start = ForkedProcess if self.forked else _program
+        self.processes[name] = start(arguments, cwd=self.folder, env=self.environment, log=log)
 
     def _alive(self, name: str) -> None:
         code = self.processes[name].poll()
@@ -230,3 +240,15 @@ class Installation:
 
     def _story(self) -> str:
         return "\n".join("\n".join(self.history(number)) for number in range(1, len(self.tasks()) + 1))
+
+
+def _program(arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path) -> Process:
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", "bot", *arguments],
+            cwd=cwd,
+            env=env,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
