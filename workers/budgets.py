@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import structlog
 from sqlalchemy import ColumnElement, case, exists, true
@@ -103,20 +104,32 @@ def spent_micros(
     return int(session.exec(query).one())
 
 
+@cache
+def _is_closed() -> ColumnElement[bool]:
+    # Made once, like what is made of it: to make it takes longer than to ask it.
+    closing = aliased(Ledger)
+    return exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
+
+
+@cache
 def _counts() -> ColumnElement[bool]:
     """A row that closes a reservation, or a reservation that no row has closed yet."""
-    closing = aliased(Ledger)
-    is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
-    return col(Ledger.closing).is_(True) | ~is_closed
+    return col(Ledger.closing).is_(True) | ~_is_closed()
+
+
+@cache
+def _may_be_open() -> ColumnElement[bool]:
+    """A reservation of a task at work.
+
+    Not every reservation is looked at, for there may be a million and this stands before each model call.
+    """
+    at_work = select(Task.id).where(col(Task.state).in_([state for state in TaskState if state.is_open]))
+    return col(Ledger.closing).is_(False) & col(Ledger.task_id).in_(at_work)
 
 
 def _within(since: datetime) -> ColumnElement[bool]:
-    """What was written since a moment, and the older reservations that may still be open: those of tasks at work.
-
-    Not every older reservation is looked at, for there may be a million and this stands before each model call.
-    """
-    at_work = select(Task.id).where(col(Task.state).in_([state for state in TaskState if state.is_open]))
-    return (col(Ledger.at) >= since) | (col(Ledger.closing).is_(False) & col(Ledger.task_id).in_(at_work))
+    """What was written since a moment, and the older reservations that may still be open."""
+    return (col(Ledger.at) >= since) | _may_be_open()
 
 
 def warnings(session: Session, settings: Settings, task: Task) -> tuple[str, ...]:
@@ -187,11 +200,9 @@ def assume_open(session: Session, task_id: int) -> int:
 
     Returns how many there were.
     """
-    closing = aliased(Ledger)
-    is_closed = exists().where(col(closing.reservation) == col(Ledger.reservation), col(closing.closing).is_(True))
     take_turn(session, "ledger")
     open_rows = session.exec(
-        select(Ledger).where(Ledger.task_id == task_id, col(Ledger.closing).is_(False), ~is_closed)
+        select(Ledger).where(Ledger.task_id == task_id, col(Ledger.closing).is_(False), ~_is_closed())
     ).all()
     for row in open_rows:
         _close(session, row.reservation, LedgerKind.ASSUMED, row.usd_micros)
