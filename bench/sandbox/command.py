@@ -84,6 +84,9 @@ def measure(console: Console, size: Size, scratch: Path, cache: Path) -> dict[st
                 judged.append(found)
                 status.update(f"verdicts on real bugs: {found.bug}, {found.kind}")
         console.print(_verdict_table(judged))
+        for found in judged:
+            if not found.agrees:
+                console.print(disagreement(found), soft_wrap=True, markup=False)
     finally:
         backend.remove_leftovers(frozenset)
     return {
@@ -118,6 +121,12 @@ def _speed_table(ours: Speed, mini: Speed) -> Table:
         cells = [f"{statistics.median(times):.3f} ({min(times):.3f}, {max(times):.3f})" for times in pair]
         shown.add_row(name, *cells)
     return shown
+
+
+def disagreement(found: Judged) -> str:
+    """Return a sentence on a verdict that is not what running the patch says."""
+    said = f"the verdict is {found.verdict} ({found.score:.2f}), by running it is {found.truth}"
+    return f"{found.bug}, {found.kind}: {said}. {found.summary}"
 
 
 def _verdict_table(judged: Sequence[Judged]) -> Table:

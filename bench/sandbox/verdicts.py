@@ -48,6 +48,8 @@ class Judged:
     verdict: Verdict
     score: float
     truth: Verdict
+    summary: str = ""
+    """The verifier's own words."""
 
     @property
     def agrees(self) -> bool:
@@ -129,7 +131,7 @@ class _Court:
             patch = self._patch(base, change)
             result = verify(replace(request, patch=patch, before=before), self._backend, self._mirror)
             truth = self._truth(base, patch, before)
-            yield Judged(self._bug.name, change.kind, result.verdict, result.score, truth)
+            yield Judged(self._bug.name, change.kind, result.verdict, result.score, truth, result.summary)
 
     def _truth(self, base: str, patch: str, before: TestReport) -> Verdict:
         if not patch:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.sandbox.checkouts import measure_checkout
+from bench.sandbox.command import disagreement
 from bench.sandbox.leaks import count_leaks
 from bench.sandbox.speed import compare
 from bench.sandbox.verdicts import Judged
@@ -45,3 +46,10 @@ def test_both_are_timed_and_nothing_is_left_behind(tmp_path: Path) -> None:
 )
 def test_a_verdict_agrees_only_with_what_is_true(verdict: Verdict, truth: Verdict, agrees: bool) -> None:
     assert Judged("bug", "kind", verdict, 0.5, truth).agrees is agrees
+
+
+def test_a_disagreement_is_told_with_both_sides_and_why() -> None:
+    judged = Judged("bug", "kind", "verified", 0.9, "unverified", "One test passes.")
+    assert disagreement(judged) == (
+        "bug, kind: the verdict is verified (0.90), by running it is unverified. One test passes."
+    )
