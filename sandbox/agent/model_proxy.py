@@ -14,6 +14,7 @@ import httpx
 from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
+from sandbox.agent.token_bound import most_tokens
 from sandbox.agent_types import AgentLimits, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
 
@@ -159,7 +160,7 @@ class ModelProxy:
 
     def _call(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[int, str, bytes]:
         content = json.dumps(body).encode()
-        worst = self._worst_usd(len(content))
+        worst = self._worst_usd(content)
         if not self._may_call(worst):
             return _refusal(402, "No call is left.")
         reservation = self._meter.reserve(worst)
@@ -216,8 +217,8 @@ class ModelProxy:
         answer = bytes(received).replace(key.encode(), b"[secret]") if self._endpoint.api_key else bytes(received)
         return response.status_code, response.headers.get("content-type", "application/json"), answer
 
-    def _worst_usd(self, request_bytes: int) -> float:
-        tokens_in = math.ceil(request_bytes / 3 * (1 + _CACHE_WRITE_SURCHARGE))
+    def _worst_usd(self, content: bytes) -> float:
+        tokens_in = math.ceil(most_tokens(content.decode()) * (1 + _CACHE_WRITE_SURCHARGE))
         return self._endpoint.cost_usd(tokens_in, self._endpoint.max_output_tokens)
 
     def _cost(self, status: int, answer: bytes, worst: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before LiteLLM itself)
 import litellm
 
+from sandbox.agent.token_bound import most_tokens
 from sandbox.agent_types import ModelEndpoint
 
 # Anthropic charges 1.25 times the input price for what it writes into its cache (5 minutes' life):
@@ -42,14 +43,13 @@ def caches_prompts(endpoint: ModelEndpoint) -> bool:
 def estimate(
     endpoint: ModelEndpoint, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
 ) -> Estimate:
-    """Count the input tokens of a call. A third of the UTF-8 bytes is the cautious floor."""
-    size = len(json.dumps([*messages, *tools], ensure_ascii=False, default=str).encode("utf-8", "replace"))
-    by_bytes = math.ceil(size / 3)
+    """Count the input tokens of a call; LiteLLM's tokenizer is often another than the model's."""
+    most = most_tokens(json.dumps([*messages, *tools], ensure_ascii=False, default=str))
     try:
         counted = int(litellm.token_counter(model=endpoint.litellm_id, messages=list(messages), tools=list(tools)))
     except Exception:  # noqa: BLE001  (it raises what it likes on messages it does not know)
-        counted = by_bytes
-    return Estimate(likely=counted, cautious=max(counted, by_bytes))
+        counted = most
+    return Estimate(likely=counted, cautious=max(counted, most))
 
 
 def worst_case_usd(endpoint: ModelEndpoint, tokens_in: int) -> float:
