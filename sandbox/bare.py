@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.errors import CheckoutError
+from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.git import run_git
 from sandbox.remotes import GitRemote
 
@@ -86,7 +86,7 @@ class BareRepository:
         """Keep every other process from fetching into it, or from removing it.
 
         Raises:
-            CheckoutError: another one did not end within `timeout_s`.
+            RemoteUnavailable: another one did not end within `timeout_s`.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + timeout_s
@@ -97,7 +97,7 @@ class BareRepository:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise CheckoutError(f"Another fetch into {self.folder.name} takes too long.") from None
+                        raise RemoteUnavailable(f"Another fetch into {self.folder.name} takes too long.") from None
                     time.sleep(0.05)
             yield
 

@@ -103,6 +103,9 @@ class Mirror:
         """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.
 
         Archives have their files from now on. Returns what cannot be had, as sentences.
+
+        Raises:
+            RemoteUnavailable: the host did not answer, or not in time.
         """
         sha = checked_sha(treeish)
         return fetch_submodules(self._bare, remote, sha, timeout_s=timeout_s, allow_local=self._allow_local)

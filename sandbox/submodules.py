@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sandbox.bare import LISTING_LIMIT, SHA, BareRepository
-from sandbox.errors import CheckoutError
+from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.git import GitFailedError, check_remote
 from sandbox.remotes import GitRemote
 
@@ -28,6 +28,11 @@ _GITMODULES = 1_000_000
 _SECTION = re.compile(r'\[submodule "(?:[^"\\\n]|\\.)*"\]')
 _VALUE = re.compile(r"(path|url)\s*=\s*(.*)")
 """Of a line without the space at its ends."""
+_TEMPORARY = re.compile(
+    r"Could not resolve|[Cc]onnection (?:refused|reset|timed out)|[Ff]ailed to connect|Couldn't connect|timed out"
+    r"|Operation too slow|Empty reply|RPC failed|returned error: (?:408|429|5\d\d)|did not end within"
+)
+"""What git and curl say where asking again may help."""
 _SSH = re.compile(r"(?:ssh://)?[\w.-]+@([\w.-]+)[:/](?!/)(.+)")
 
 
@@ -67,6 +72,9 @@ def fetch_submodules(
     """Fetch the submodules of a tree, each at its one commit and without a token.
 
     Returns what cannot be had, as sentences.
+
+    Raises:
+        RemoteUnavailable: the host did not answer, or not in time.
     """
     missing = []
     found = submodules_of(repository, tree)
@@ -78,6 +86,8 @@ def fetch_submodules(
             continue
         try:
             _fetch(repository, module, remote, timeout_s, allow_local)
+        except RemoteUnavailable:
+            raise
         except CheckoutError as error:
             missing.append(f"The submodule {module.path!r} is missing: {error}")
     return missing
@@ -122,6 +132,8 @@ def _fetch(
         with repository.locked(timeout_s):
             repository.git(*arguments, timeout_s=timeout_s, remote=source, local=local, file_limit=_PACK_LIMIT)
     except GitFailedError as error:
+        if not local and _TEMPORARY.search(str(error)):
+            raise RemoteUnavailable(f"The submodule {module.path!r} cannot be fetched: {error}") from error
         if "index-pack" in str(error):
             raise CheckoutError(f"it takes more than {_PACK_LIMIT >> 20} MB, or cannot be read.") from error
         raise

@@ -1,16 +1,20 @@
 """Submodules come from the repository's own host alone, at their one commit, and are files of the tree then."""
 
 import tarfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from sandbox import submodules
 from sandbox.checkout import Mirror
-from sandbox.errors import CheckoutError
+from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.remotes import GitRemote
 from sandbox.submodules import allowed_url
 from tests.support.repositories import commit_files, git, make_repository
+from tests.support.services import free_port
 
 
 @pytest.fixture
@@ -86,6 +90,46 @@ def test_a_submodule_that_is_too_large_is_not_taken(
     (sentence,) = mirror.fetch_submodules(GitRemote(str(upstream)), sha, timeout_s=30)
     assert "it takes more than 0 MB" in sentence
     assert names(mirror, sha, tmp_path / "tree.tar") == [".gitmodules", "main.txt"]
+
+
+@pytest.fixture
+def host(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a host that answers every request with one status."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None: ...
+
+        def do_GET(self) -> None:
+            self.send_response(request.param)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/upstream"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("host", [500, 503, 429], indirect=True)
+def test_a_host_that_fails_is_asked_again_later(tmp_path: Path, upstream: Path, host: str) -> None:
+    mirror, sha = newest(tmp_path, upstream)
+    with pytest.raises(RemoteUnavailable, match=r"'vendor/module' cannot be fetched: .*returned error: \d+"):
+        mirror.fetch_submodules(GitRemote(host), sha, timeout_s=30)
+
+
+def test_a_host_that_cannot_be_reached_is_asked_again_later(tmp_path: Path, upstream: Path) -> None:
+    mirror, sha = newest(tmp_path, upstream)
+    with pytest.raises(RemoteUnavailable):
+        mirror.fetch_submodules(GitRemote(f"http://127.0.0.1:{free_port()}/upstream"), sha, timeout_s=30)
+
+
+@pytest.mark.parametrize("host", [404, 403, 401], indirect=True)
+def test_what_a_host_does_not_give_is_missing(tmp_path: Path, upstream: Path, host: str) -> None:
+    mirror, sha = newest(tmp_path, upstream)
+    (sentence,) = mirror.fetch_submodules(GitRemote(host), sha, timeout_s=30)
+    assert sentence.startswith("The submodule 'vendor/module' is missing: ")
 
 
 def test_a_path_of_a_submodule_is_checked_as_any_other(tmp_path: Path, upstream: Path) -> None:
