@@ -38,9 +38,10 @@ def start(api: APIClient, sandbox: str, service: Service, limits: Limits, labels
     """Start a service in the network of the container `sandbox` and return its container's id."""
     volumes = api.inspect_image(service.image)["Config"].get("Volumes") or {}  # type: ignore[no-untyped-call]
     # Its disk is memory, and bounded: nothing of it is left on the host.
-    disks = dict.fromkeys((*volumes, *service.writable), f"rw,nosuid,nodev,mode=1777,size={limits.disk_mb}m")
+    disk_mb = limits.service_memory_mb // 2
+    disks = dict.fromkeys((*volumes, *service.writable), f"rw,nosuid,nodev,mode=1777,size={disk_mb}m")
     scratch = dict.fromkeys(("/tmp", "/run"), "rw,nosuid,nodev,mode=1777,size=64m")  # noqa: S108
-    memory = (limits.memory_mb + limits.disk_mb) << 20
+    memory = limits.service_memory_mb << 20
     host_config = api.create_host_config(
         cap_add=ROOT_CAPABILITIES,
         cap_drop=["ALL"],
@@ -49,7 +50,7 @@ def start(api: APIClient, sandbox: str, service: Service, limits: Limits, labels
         log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"}),
         mem_limit=memory,
         memswap_limit=memory,
-        nano_cpus=int(limits.cpus * _SECOND),
+        nano_cpus=int(limits.service_cpus * _SECOND),
         network_mode=f"container:{sandbox}",
         pids_limit=limits.pids,
         read_only=True,

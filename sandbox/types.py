@@ -23,6 +23,9 @@ class Limits:
     """Of the writable tmpfs mounts."""
     output_bytes: int = 1_000_000
     """Of one command; the middle of a longer output is dropped while it streams."""
+    service_memory_mb: int = 2048
+    """Of each service beside it. What it writes lies in memory too, and may take half of this."""
+    service_cpus: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,11 @@ class Settings(BaseSettings):
     sandbox_cpus: float = Field(1.0, gt=0)
     sandbox_pids: int = Field(512, ge=16)
     sandbox_disk_mb: int = Field(2048, ge=16)
+    service_memory_mb: int = Field(2048, ge=64)
+    """Memory of each service beside a sandbox; half of it may be what the service writes."""
+    service_cpus: float = Field(1.0, gt=0)
+    max_services: int = Field(5, ge=0, le=5)
+    """Services beside one sandbox. A repository that asks for more gets none, and nothing is verified there."""
 
     cache_gb: float = Field(20, gt=0, allow_inf_nan=False)
     """Disk that images of set-ups may take, and mirrors of repositories as much again; the longest unused go first."""

@@ -92,6 +92,8 @@ def sandbox_limits(settings: Settings) -> Limits:
         cpus=settings.sandbox_cpus,
         pids=settings.sandbox_pids,
         disk_mb=settings.sandbox_disk_mb,
+        service_memory_mb=settings.service_memory_mb,
+        service_cpus=settings.service_cpus,
     )
 
 

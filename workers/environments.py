@@ -103,6 +103,10 @@ def _set_up(
 
 
 def _services(run: Run, config: RepositoryConfig, missing: list[str]) -> tuple[Service, ...]:
+    most = run.runtime.settings.max_services
+    if len(config.services) > most:
+        missing.append(f"Services asked for: {len(config.services)}, allowed: {most} (ACROUTER_MAX_SERVICES).")
+        return ()
     services = []
     for name, wanted in config.services.items():
         try:

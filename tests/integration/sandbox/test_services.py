@@ -14,7 +14,7 @@ from sandbox.errors import ImageError
 from sandbox.images.extra import ensure_packages
 from sandbox.types import Limits, Sandbox, SandboxSpec, Service
 
-LIMITS = Limits(memory_mb=256, cpus=1.0, pids=64, disk_mb=64)
+LIMITS = Limits(memory_mb=256, cpus=1.0, pids=64, disk_mb=64, service_memory_mb=128, service_cpus=0.5)
 LABELS = {"task": "1", "owner": "tests"}
 ASK_REDIS = """python3 - <<'END'
 import socket
@@ -93,7 +93,8 @@ def test_a_service_answers_at_its_name_and_is_fresh_each_time(
 
 @pytest.mark.docker
 def test_neither_the_tests_nor_the_service_reach_anything_else(backend: DockerBackend, api: APIClient) -> None:
-    service = Service("web", backend.ensure_base(), command=("sh", "-c", REACH_OUT + "\nsleep 60"))
+    command = ("sh", "-c", REACH_OUT + "\nsleep 60")
+    service = Service("web", backend.ensure_base(), command=command, writable=("/data",))
     sandbox = start(backend, service)
     try:
         said = sandbox.execute(REACH_OUT, timeout_s=20).output
@@ -114,6 +115,9 @@ def test_neither_the_tests_nor_the_service_reach_anything_else(backend: DockerBa
     assert config["ReadonlyRootfs"] is True
     assert config["Binds"] is None
     assert config["PidsLimit"] == LIMITS.pids
+    assert config["Memory"] == config["MemorySwap"] == 128 << 20
+    assert config["NanoCpus"] == 500_000_000
+    assert config["Tmpfs"]["/data"].endswith("size=64m")
 
 
 @pytest.mark.docker

@@ -56,8 +56,8 @@ class Images:
 class Notes:
     """The part of a run that an environment is made with."""
 
-    def __init__(self, backend: Images, allowed: str) -> None:
-        settings = SimpleNamespace(sandbox_images=allowed, setup_timeout_s=1.0)
+    def __init__(self, backend: Images, allowed: str, max_services: int = 5) -> None:
+        settings = SimpleNamespace(sandbox_images=allowed, setup_timeout_s=1.0, max_services=max_services)
         self.runtime = SimpleNamespace(backend=backend, settings=settings)
         self.notes: list[str] = []
 
@@ -66,9 +66,13 @@ class Notes:
 
 
 def prepare(
-    tmp_path: Path, backend: Images, config: RepositoryConfig = ASKED, allowed: str = "postgres:* ghcr.io/acme/*"
+    tmp_path: Path,
+    backend: Images,
+    config: RepositoryConfig = ASKED,
+    allowed: str = "postgres:* ghcr.io/acme/*",
+    max_services: int = 5,
 ) -> tuple[Environment, list[str]]:
-    notes = Notes(backend, allowed)
+    notes = Notes(backend, allowed, max_services)
     archive = make_archive(tmp_path / "tree.tar", {"requirements.txt": "x\n"})
     return prepare_environment(cast("Run", notes), config, archive, {"task": "1"}, Limits()), notes.notes
 
@@ -115,6 +119,14 @@ def test_what_cannot_be_had_is_named_and_nothing_can_be_measured(
     assert words in report.note
     assert results_of(report) == {}
     assert any(words in note and "Nothing can be verified without it." in note for note in notes)
+
+
+def test_of_more_services_than_the_operator_allows_none_is_started(tmp_path: Path) -> None:
+    backend = Images({"ghcr.io/acme/ci:3", "postgres:16"})
+    environment, notes = prepare(tmp_path, backend, max_services=0)
+    assert environment.missing == ("Services asked for: 1, allowed: 0 (ACROUTER_MAX_SERVICES).",)
+    assert (environment.services, backend.opened) == ((), [])
+    assert "Nothing can be verified without it." in notes[-1]
 
 
 def test_without_a_wish_the_base_image_is_used_and_nothing_is_tried(tmp_path: Path) -> None:
