@@ -17,6 +17,7 @@ from store import migrations
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
+from store.suggest import did_you_mean
 from workers.ports import Forge, Queue
 
 if TYPE_CHECKING:  # the web part does not work itself, and starts without the worker's heavy parts
@@ -82,12 +83,21 @@ def make_backend(settings: Settings) -> Backend:
 
 
 def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Forge | None) -> "Runtime":
-    """Put together what one worker process works with."""
+    """Put together what one worker process works with.
+
+    Raises:
+        ConfigurationError: the pool, or a setting that names one of its models, is wrong.
+    """
     from routing import Router
     from workers.brain import Brain
     from workers.runtime import Runtime
 
     router = Router.from_settings(settings)
+    if settings.judge_model and settings.judge_model not in router.pool.names:
+        raise ConfigurationError(
+            f"ACROUTER_JUDGE_MODEL: there is no model '{settings.judge_model}' in the pool."
+            + did_you_mean(settings.judge_model, router.pool.names)
+        )
     return Runtime(
         settings=settings,
         database=database,
@@ -110,10 +120,15 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     from bot.sweep import sweep_deliveries
     from workers.caches import evict_caches
     from workers.jobs import WorkerJobs
+    from workers.reencoding import Reencoding
     from workers.runtime import Worker
 
     import_module("sandbox.agent.loop")
-    chores: list[Callable[[], object]] = [partial(sweep_deliveries, runtime), partial(evict_caches, runtime)]
+    chores: list[Callable[[], object]] = [
+        partial(sweep_deliveries, runtime),
+        partial(evict_caches, runtime),
+        Reencoding(runtime.database, runtime.brain.router.encoder),
+    ]
     if runtime.settings.digest_issue:
         chores.append(WeeklyDigest(runtime))
     return WorkerJobs(Worker(runtime, make_handler(runtime), chores))

@@ -124,6 +124,10 @@ def _models(settings: Settings) -> Iterator[Finding]:
             yield Finding("wrong", f"model {name}", str(error), "Set it, or take the model out of the pool.")
         else:
             yield Finding("ok", f"model {name}", price)
+    if settings.judge_model:
+        level: Literal["ok", "wrong"] = "ok" if settings.judge_model in pool.names else "wrong"
+        told = f"{settings.judge_model} is {'' if level == 'ok' else 'not '}in the pool"
+        yield Finding(level, "judge", told, "" if level == "ok" else "Correct ACROUTER_JUDGE_MODEL, or leave it out.")
 
 
 def _credentials(settings: Settings) -> Iterator[Finding]:

@@ -38,23 +38,23 @@ class _Learner(Protocol):
     def observe(self, evidence: Evidence) -> Evidence: ...
 
 
-def save(session: Session, evidence: Evidence, encoder: Encoder) -> bool:
+def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
     """Insert or replace the row of `evidence.key` and return whether it is in the database now.
 
     One statement decides, so that two writers cannot undo each other: a provisional score never replaces a final one,
     nor an older one a later one. Give the evidence that `Router.observe` returned: it is embedded already; where it is
-    not, that happens here, within the transaction.
+    not, that happens here, within the transaction, or without an encoder later, by `reencode`.
 
     Raises:
         RoutingError: a number is out of range.
     """
     validate(evidence)
-    vector = evidence.embedding if evidence.encoder == encoder.name else None
+    vector = evidence.embedding if encoder is not None and evidence.encoder == encoder.name else None
     words = embedding_text(evidence.title, evidence.text)
-    if vector is None and words:
+    if vector is None and words and encoder is not None:
         vector = encoder.encode([words])[0]
     values: dict[str, Any] = _columns(evidence) | {
-        "encoder": "" if vector is None else encoder.name,
+        "encoder": "" if vector is None or encoder is None else encoder.name,
         "embedding": None if vector is None else _packed(vector),
         "revision": _revision(),
     }
@@ -99,8 +99,10 @@ def trim(session: Session, capacity: int) -> int:
     return _rows_changed(session, delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond))
 
 
-def reencode(database: Database, encoder: Encoder, batch: int = 64) -> int:
+def reencode(database: Database, encoder: Encoder, batch: int = 64, *, since: int = -1) -> int:
     """Embed up to `batch` rows of another encoder again and return how many were looked at; 0: all are done.
+
+    Only rows of a revision above `since` are looked for.
 
     The texts are embedded between two transactions: nothing is locked while a model works. A row whose text changed in
     the meantime is left for the next call.
@@ -109,7 +111,9 @@ def reencode(database: Database, encoder: Encoder, batch: int = 64) -> int:
         rows = session.exec(
             select(MemoryEntry.id, MemoryEntry.revision, MemoryEntry.title, MemoryEntry.text)
             .where(
-                col(MemoryEntry.encoder) != encoder.name, or_(col(MemoryEntry.text) != "", col(MemoryEntry.title) != "")
+                col(MemoryEntry.revision) > since,
+                col(MemoryEntry.encoder) != encoder.name,
+                or_(col(MemoryEntry.text) != "", col(MemoryEntry.title) != ""),
             )
             .order_by(col(MemoryEntry.id).desc())  # the newest are the likeliest to be asked for
             .limit(batch)

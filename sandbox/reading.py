@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sandbox.agreement import EarlierPatch
 from sandbox.comparison import WHOLE, compare, failing, passing, proving, results_of
+from sandbox.opinions import Opinion
 from sandbox.patch import PatchReport
 from sandbox.results import TestCommand, TestReport
 from sandbox.testing.run import file_of
@@ -37,12 +39,22 @@ class Facts:
     """Commands that installed what the tests need."""
     baseline: TestReport | None = None
     """The whole suite without the patch, where `before` is a run in parts: the same otherwise."""
+    earlier: Sequence[EarlierPatch] = ()
+    """Other models' patches for the same task that nothing speaks against."""
+    opinion: Opinion | None = None
+    """None: no model judges."""
 
     @property
     def left_out(self) -> int:
         """Test files that were not run, for want of time."""
         ran = None if self.after is None else self.after.files
         return 0 if ran is None else max(self.suite_files - len(ran), 0)
+
+    @property
+    def measurable(self) -> bool:
+        """Whether the tests say something without the patch: else they can say nothing of it."""
+        before = self.before
+        return before is not None and not (before.timed_out or before.note) and bool(results_of(before))
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,11 @@ class Reading:
     target: float | None
     held_examples: Sequence[str]
     unfixed_examples: Sequence[str]
+
+    @property
+    def speaks_against(self) -> bool:
+        """Whether something was found that a right patch would not have."""
+        return bool(self.broken or self.rewritten or self.weakened or self.own_failing)
 
 
 def read(facts: Facts) -> Reading:

@@ -82,3 +82,5 @@ class VerificationResult:
     evidence: Evidence = field(default_factory=Evidence)
     baseline: TestReport | None = None
     """The whole suite without the patch, for other attempts; `before` is what was compared."""
+    measured: bool = True
+    """False: there was nothing to measure the patch by, whatever it is worth."""

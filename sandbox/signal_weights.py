@@ -2,12 +2,15 @@
 
 The weights of a dimension sum to 1. They were set by hand, from what a signal can tell of that kind of work, before any
 outcome was seen; `acrouter calibration` says how well the score predicts what becomes of the PRs. Signals that could
-not be had are left out, and the others' weights grow in proportion.
+not be had are left out, and the others' weights grow in proportion. `sandbox.verdict` says how those of BESIDE enter.
 """
 
 from collections.abc import Mapping
 
-BASE: Mapping[str, float] = {
+BESIDE = frozenset({"judge", "agreement"})
+"""Not facts about the patch, but what models say of it and do beside it: they move the facts' score a little."""
+
+_BASE: Mapping[str, float] = {
     "applies": 0.03,
     "no_regressions": 0.25,
     "target_fixed": 0.25,
@@ -22,9 +25,12 @@ BASE: Mapping[str, float] = {
     "text_only": 0.01,
     "modes_kept": 0.01,
     "locks_kept": 0.01,
+    # It may be talked into anything by the patch that it reads.
+    "judge": 0.05,
+    "agreement": 0.04,
 }
 
-# What differs from BASE, before the weights are brought to a sum of 1 again.
+# What differs from _BASE, before the weights are brought to a sum of 1 again.
 _DIFFERENCES: Mapping[str, Mapping[str, float]] = {
     # A failing test that passes, or a test that fails without the fix, is the bug's own proof.
     "bug_fixing": {"target_fixed": 0.30, "reproduction": 0.25},
@@ -56,8 +62,10 @@ def _normalised(weights: Mapping[str, float]) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
+BASE: Mapping[str, float] = _normalised(_BASE)
+
 WEIGHTS: Mapping[str, Mapping[str, float]] = {
-    dimension: _normalised({**BASE, **changes}) for dimension, changes in _DIFFERENCES.items()
+    dimension: _normalised({**_BASE, **changes}) for dimension, changes in _DIFFERENCES.items()
 }
 
 

@@ -1,6 +1,6 @@
 """The signals of a patch: facts as numbers in [0, 1], each with its evidence in words."""
 
-from sandbox import diff_place
+from sandbox import agreement, diff_place
 from sandbox.comparison import failing, results_of
 from sandbox.patch import PatchReport
 from sandbox.reading import Facts, Reading
@@ -53,10 +53,32 @@ def signals_of(facts: Facts, reading: Reading) -> list[Signal]:
             unparsable_words(facts),
         ),
         **_unusual(facts.patch),
+        "judge": _judge(facts),
+        "agreement": _agreement(facts, reading),
     }
     return [
         Signal(name, values[name][0], weight, values[name][1]) for name, weight in weights_for(facts.dimension).items()
     ]
+
+
+def _judge(facts: Facts) -> tuple[float | None, str]:
+    opinion = facts.opinion
+    if opinion is None:
+        return None, "No model judges this patch."
+    cost = f" (${opinion.cost_usd:.4f})" if opinion.cost_usd else ""
+    if opinion.probability is None:
+        return None, f"{opinion.model} gives no opinion{cost}: {opinion.reason}"
+    return opinion.probability, f"{opinion.model}{cost}: {opinion.reason}"
+
+
+def _agreement(facts: Facts, reading: Reading) -> tuple[float | None, str]:
+    if reading.speaks_against:
+        return None, "Not looked at: something speaks against the patch."
+    found = agreement.nearest(facts.patch, facts.earlier, facts.command)
+    if found is None:
+        return None, "No other model's patch to hold it against."
+    whose = f"attempt {found.earlier.attempt}, {found.earlier.model}'s"
+    return found.share, f"{found.share:.0%} of the changed lines are those of {whose}."
 
 
 def _regressions(facts: Facts, reading: Reading) -> str:

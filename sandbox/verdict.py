@@ -1,7 +1,7 @@
 """From facts about a patch to its signals, its score in [0, 1] and a verdict.
 
-The score is the weighted mean of the signals that could be had (weights: `sandbox.signal_weights`), then held within
-the verdict's bounds:
+The score is the weighted mean of the facts that could be had (weights: `sandbox.signal_weights`), then held within the
+verdict's bounds:
 
 | verdict | bounds |
 |---|---|
@@ -9,6 +9,10 @@ the verdict's bounds:
 | unverified | at most 0.6; 0.4 where no test could be run; 0.3 where tests are weakened or the patch's own tests fail |
 | breaking | at most 0.2 |
 | rejected, empty | 0 |
+
+A judge's probability is then mixed in with its weight, as a place within those bounds: whatever it was talked into, it
+moves the score by no more than its weight of their range, and no verdict. Last, an agreement with another model's patch
+lifts a score that nothing speaks against by no more than its weight: an unverified one stays below 0.65.
 """
 
 from collections.abc import Sequence
@@ -18,11 +22,13 @@ from sandbox.comparison import passing, results_of
 from sandbox.evidence import Evidence
 from sandbox.reading import Facts, Reading, read
 from sandbox.results import Signal, Verdict, VerificationResult
-from sandbox.signal_weights import BASE
+from sandbox.signal_weights import BASE, BESIDE
 from sandbox.signals import signals_of, unparsable_words
 from templates import render
 
-_VERIFIED_FLOOR, _UNVERIFIED_CAP, _UNTESTED_CAP, _SUSPICIOUS_CAP, _BREAKING_CAP = 0.7, 0.6, 0.4, 0.3, 0.2
+_VERIFIED_FLOOR, _UNVERIFIED_CAP, _UNTESTED_CAP, _BREAKING_CAP = 0.7, 0.6, 0.4, 0.2
+SUSPICIOUS_CAP = 0.3
+"""A score that is not higher means that something speaks against the patch."""
 
 
 def rejected(reasons: Sequence[str]) -> VerificationResult:
@@ -38,16 +44,14 @@ def empty() -> VerificationResult:
     return VerificationResult("empty", 0.0, [signal], _summary("empty"), None, None)
 
 
-def judge(facts: Facts) -> VerificationResult:
+def reach(facts: Facts) -> VerificationResult:
     """Return the verdict, the score and the signals of a patch that applies."""
     reading = read(facts)
     signals = signals_of(facts, reading)
     verdict, reason, low, high = _decide(facts, reading)
-    known = [signal for signal in signals if signal.value is not None]
-    score = sum(signal.weight * (signal.value or 0.0) for signal in known) / sum(signal.weight for signal in known)
     return VerificationResult(
         verdict=verdict,
-        score=round(min(max(score, low), high), 4),
+        score=_score(signals, low, high),
         signals=signals,
         summary=_summary(
             reason,
@@ -67,7 +71,22 @@ def judge(facts: Facts) -> VerificationResult:
         pass_to_fail=reading.broken,
         evidence=_evidence(facts, reading),
         baseline=facts.baseline,
+        measured=facts.measurable,
     )
+
+
+def _score(signals: Sequence[Signal], low: float, high: float) -> float:
+    known = {signal.name: (signal.weight, signal.value) for signal in signals if signal.value is not None}
+    facts = [pair for name, pair in known.items() if name not in BESIDE]
+    mean = sum(weight * value for weight, value in facts) / sum(weight for weight, _ in facts)
+    score = min(max(mean, low), high)
+    if "judge" in known:
+        weight, probability = known["judge"]
+        score += weight * (low + probability * (high - low) - score)
+    if "agreement" in known:
+        weight, share = known["agreement"]
+        score += weight * max(share - score, 0.0)
+    return round(score, 4)
 
 
 def _evidence(facts: Facts, reading: Reading) -> Evidence:
@@ -112,13 +131,13 @@ def _decide(  # noqa: PLR0911  (a table of cases, the first that fits)
     if before.timed_out or after.timed_out or not results_of(after) or before.note or after.note:
         return "unverified", "not_run", 0.0, _UNTESTED_CAP
     if reading.rewritten:
-        return "unverified", "rewritten", 0.0, _SUSPICIOUS_CAP
+        return "unverified", "rewritten", 0.0, SUSPICIOUS_CAP
     if not facts.patch.source_files:
-        return "unverified", "only_tests", 0.0, _SUSPICIOUS_CAP if reading.weakened else _UNVERIFIED_CAP
+        return "unverified", "only_tests", 0.0, SUSPICIOUS_CAP if reading.weakened else _UNVERIFIED_CAP
     if reading.weakened:
-        return "unverified", "weakened", 0.0, _SUSPICIOUS_CAP
+        return "unverified", "weakened", 0.0, SUSPICIOUS_CAP
     if reading.own_failing:
-        return "unverified", "own_tests_fail", 0.0, _SUSPICIOUS_CAP
+        return "unverified", "own_tests_fail", 0.0, SUSPICIOUS_CAP
     if (reading.fixed or reading.held_examples) and not facts.unparsable:
         return "verified", "verified", _VERIFIED_FLOOR, 1.0
     return "unverified", "unproven", 0.0, _UNVERIFIED_CAP

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox import verdict
+from sandbox.agreement import EarlierPatch
 from sandbox.ahead import Opener
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
 from sandbox.lint import Finding, lint, with_findings
+from sandbox.opinions import Judge
 from sandbox.parsing import unparsable
 from sandbox.patch import PatchReport, PatchRules, inspect_patch, subset
 from sandbox.patch_text import FileChange
@@ -71,6 +73,10 @@ class VerifyRequest:
     """The kind of task, a word of the router's: it says how much each signal counts."""
     before: TestReport | None = None
     """The tests' results at `base_sha` in the same image, where they are known already."""
+    earlier: Sequence[EarlierPatch] = ()
+    """Other models' patches for the same task that nothing speaks against."""
+    judge: Judge | None = None
+    """Asked for an opinion on a patch that breaks nothing."""
     limits: Limits = field(default_factory=Limits)
     rules: PatchRules = field(default_factory=PatchRules)
     test_timeout_s: float = 600.0
@@ -96,10 +102,13 @@ def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> Verificat
         return verdict.rejected([f"The patch does not apply: {error}"])
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
         runs = _Runs(request, sandboxes, trees, Path(folder))
-        result = verdict.judge(_collect(request, report, tree, runs))
-        if not request.lint or result.verdict == "breaking":
+        facts = _collect(request, report, tree, runs)
+        result = verdict.reach(facts)
+        if result.verdict == "breaking":
             return result
-        return with_findings(result, _lint(request, tree, runs))
+        if request.judge is not None:
+            result = verdict.reach(replace(facts, opinion=request.judge(request.task_text, request.patch)))
+        return with_findings(result, _lint(request, tree, runs)) if request.lint else result
 
 
 def run_baseline(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> TestReport | None:
@@ -197,6 +206,7 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         timeout_s=request.test_timeout_s,
         dimension=request.dimension,
         task_text=request.task_text,
+        earlier=request.earlier,
         command=request.test_command,
         setup=request.setup,
     )

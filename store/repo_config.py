@@ -167,6 +167,8 @@ class RepositoryConfig(_Strict):
     """Patterns of the only paths that a patch may touch. Empty: all that are not blocked."""
     exploration: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = "on"
     """Whether the router may now and then try a model that is not the best by what is known."""
+    judge: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = "on"
+    """Whether the operator's judge, a model, may read tasks and patches, where there is one (ACROUTER_JUDGE_MODEL)."""
     organisation: OrganisationRules = OrganisationRules()
 
     def wants_ci_fix(self, workflow: str) -> bool:

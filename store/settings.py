@@ -97,6 +97,10 @@ class Settings(BaseSettings):
     logreg_file: Path | None = None
     """The `logreg` voter's model, made by `acrouter train logreg`. Empty: no such voter."""
 
+    judge_model: str = ""
+    """A model of the pool that says how likely a maintainer would merge a patch: one small signal of the verifier's
+    score, paid from the task's budget. It judges no patch of its own. Empty: none."""
+
     task_budget_usd: float = Field(2.0, gt=0, allow_inf_nan=False)
     day_budget_usd: float = Field(50.0, gt=0, allow_inf_nan=False)
     month_budget_usd: float = Field(500.0, gt=0, allow_inf_nan=False)

@@ -8,11 +8,12 @@ import structlog
 from sqlmodel import select
 
 from routing import RoutingDecision
-from routing.pool import resolve_key
 from routing.records import decision_columns
 from sandbox.agent import Agent, CommandLineAgent, Step, run_agent
-from sandbox.agent_types import AgentLimits, AgentRun, AgentTask, ModelEndpoint
+from sandbox.agent_types import AgentLimits, AgentRun, AgentTask
+from sandbox.agreement import EarlierPatch
 from sandbox.results import TestReport, VerificationResult
+from sandbox.verdict import SUSPICIOUS_CAP
 from sandbox.verify import VerifyRequest, verify
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub_json
@@ -23,7 +24,9 @@ from store.types import utc_now
 from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
+from workers.endpoints import endpoint, is_same_model
 from workers.history import record
+from workers.judging import judge_for
 from workers.reports import try_report
 from workers.run import AttemptMeter, Run
 from workers.trajectories import GrowingTrajectory
@@ -50,8 +53,13 @@ class Attempted:
 
     @property
     def judged(self) -> bool:
-        """The model had its chance: what came of it says something about the model."""
+        """The model had its chance, and its patch has a verdict."""
         return self.attempt.state is AttemptState.VERIFIED
+
+    @property
+    def teaches(self) -> bool:
+        """The verdict says something about the model; where nothing could be measured, only an outcome will."""
+        return self.judged and self.result is not None and self.result.measured
 
 
 def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence[Attempted]) -> Attempted:
@@ -75,16 +83,11 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
     if attempt.state is AttemptState.FAILED:
         run.note(f"{decision.chosen} could not be used: {agent_run.error}")
         return Attempted(attempt, None)
-    return verify_attempt(run, work, attempt, _baseline(made))
+    return verify_attempt(run, work, attempt, made)
 
 
-def _baseline(made: Sequence[Attempted]) -> TestReport | None:
-    """The tests' state before any patch, once an attempt has measured it."""
-    return next((a.result.baseline for a in made if a.result is not None and a.result.baseline is not None), None)
-
-
-def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | None) -> Attempted:
-    """Judge a finished attempt's patch by the repository's own tests, before and after."""
+def verify_attempt(run: Run, work: Work, attempt: Attempt, made: Sequence[Attempted]) -> Attempted:
+    """Judge a finished attempt's patch by the repository's own tests, before and after, and beside those `made`."""
     run.advance(
         TaskState.VERIFYING,
         f"Attempt {attempt.number}: running the tests.",
@@ -95,7 +98,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
     command = work.test_command.command if work.test_command else ""
     kept = run.runtime.baselines
     key = key_of(work, run.runtime.backend, settings.test_timeout_s)
-    before = work.environment.unmeasurable(command) or before or kept.get(key)
+    before = work.environment.unmeasurable(command) or _baseline(made) or kept.get(key)
     request = VerifyRequest(
         base_sha=work.source.base_sha,
         patch=attempt.patch,
@@ -110,6 +113,8 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         labels=work.sandbox.labels,
         test_timeout_s=settings.test_timeout_s,
         before=before,
+        earlier=_of_other_models(run, attempt, made),
+        judge=judge_for(run, work, attempt),
     )
     with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
         result = verify(request, work.sandboxes, work.source.mirror)
@@ -117,6 +122,22 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, before: TestReport | 
         kept.keep(key, result.baseline)
     _judge(run, attempt, result)
     return Attempted(attempt, result)
+
+
+def _baseline(made: Sequence[Attempted]) -> TestReport | None:
+    """The tests' state before any patch, once an attempt has measured it."""
+    return next((a.result.baseline for a in made if a.result is not None and a.result.baseline is not None), None)
+
+
+def _of_other_models(run: Run, attempt: Attempt, made: Sequence[Attempted]) -> Sequence[EarlierPatch]:
+    """Patches that nothing speaks against, and that this attempt's model has not made itself."""
+    return [
+        EarlierPatch(other.attempt.number, other.attempt.model, other.attempt.patch)
+        for other in made
+        if other.publishable
+        and (other.attempt.score or 0.0) > SUSPICIOUS_CAP
+        and not is_same_model(run.runtime.pool, other.attempt.model, attempt.model)
+    ]
 
 
 def begin(run: Run, decision: RoutingDecision) -> Attempt:
@@ -189,24 +210,6 @@ def agent_for(run: Run, model: str) -> Agent:
     """Return what works with a model: mini-swe-agent, unless its entry in the pool names a program."""
     program = run.runtime.pool.get(model).agent
     return CommandLineAgent(program.command, program.environment) if program else run_agent
-
-
-def endpoint(run: Run, model: str) -> ModelEndpoint:
-    """Return how to call a model, with its key read at this moment."""
-    spec = run.runtime.pool.get(model)
-    return ModelEndpoint(
-        name=spec.name,
-        litellm_id=spec.litellm_id,
-        input_usd_per_mtok=spec.input_usd_per_mtok,
-        output_usd_per_mtok=spec.output_usd_per_mtok,
-        cached_input_usd_per_mtok=spec.cached_input_usd_per_mtok,
-        api_base=spec.api_base,
-        api_key=resolve_key(spec),
-        context_tokens=spec.context_tokens,
-        max_output_tokens=spec.max_output_tokens,
-        timeout_s=run.runtime.settings.model_timeout_s,
-        extra=spec.extra,
-    )
 
 
 def _keep_step(run: Run, attempt: Attempt, step: Step, trajectory: GrowingTrajectory) -> None:

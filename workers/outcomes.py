@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlmodel import Session, and_, col, or_, select
 
-from routing.evidence_store import save_score
+from routing import Dimension, Evidence
+from routing.evidence_store import save, save_score
 from routing.outcome_score import final_score, provisional_score
 from store.database import Database
 from store.states import OutcomeKind, TaskState
-from store.tables import Attempt, Outcome, Task
+from store.tables import Attempt, Outcome, Repository, Task, Verification
 from store.types import utc_now
 from workers.brain import evidence_key
 from workers.history import note, record
@@ -107,11 +108,34 @@ def _learn(session: Session, task: Task) -> None:
         return
     rows = session.exec(select(Outcome).where(Outcome.task_id == task.id)).all()
     told = {row.kind for row in rows}
-    score = final_score(told)
-    save_score(
-        session,
-        evidence_key(attempt),
-        score=provisional_score(attempt.score, told) if score is None else score,
-        final=score is not None,
-        at=max(row.at for row in rows),
+    score, at, key = final_score(told), max(row.at for row in rows), evidence_key(attempt)
+    if score is None:
+        save_score(session, key, score=provisional_score(attempt.score, told), final=False, at=at)
+    elif not save_score(session, key, score=score, final=True, at=at) and not _was_measured(session, attempt):
+        save(session, _first_evidence(session, task, attempt, score, at), None)
+
+
+def _was_measured(session: Session, attempt: Attempt) -> bool:
+    tests = session.exec(select(Verification.tests).where(Verification.attempt_id == attempt.id)).first()
+    return tests is None or bool(tests.get("measured", True))
+
+
+def _first_evidence(session: Session, task: Task, attempt: Attempt, score: float, at: datetime) -> Evidence:
+    """Return what is learnt of an attempt that nothing was known of before its outcome."""
+    repository = session.get(Repository, task.repository_id) if task.repository_id is not None else None
+    name = repository.full_name if repository is not None else ""
+    return Evidence(
+        key=evidence_key(attempt),
+        task_key=f"task:{task.id}",
+        dimension=Dimension(task.dimension or Dimension.AGENTIC_PROGRAMMING),
+        model=attempt.model,
+        score=score,
+        cost_usd=attempt.cost_usd,
+        final=True,
+        at=at,
+        text=f"{task.title}\n\n{task.text}",
+        repository=name,
+        language=task.language,
+        title=task.title,
+        link=f"{name}#{task.target_number}" if name and task.target_number is not None else "",
     )

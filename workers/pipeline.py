@@ -120,8 +120,11 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
 
 
 def remember(run: Run, work: Work, attempted: Attempted) -> None:
-    """Put the attempt into the memory at once, with the verifier's score until an outcome replaces it."""
-    if attempted.judged:
+    """Put the attempt into the memory at once, with the verifier's score until an outcome replaces it.
+
+    One that could not be measured is not learnt from before its outcome (`workers.outcomes`).
+    """
+    if attempted.teaches:
         evidence = run.runtime.brain.learn(work.routing_task, attempted.attempt)
         with run.lease.transaction() as (session, _task):
             run.runtime.brain.keep(session, evidence)

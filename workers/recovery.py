@@ -30,10 +30,10 @@ def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
             .where(Attempt.task_id == task.id, col(Attempt.state) != AttemptState.LOST)
             .order_by(col(Attempt.number))
         ).all()
-    made = []
+    made: list[Attempted] = []
     for attempt, verification in rows:
         if attempt.state is AttemptState.FINISHED:
-            made.append(attempts.verify_attempt(run, work, attempt, None))
+            made.append(attempts.verify_attempt(run, work, attempt, made))
         else:
             made.append(Attempted(attempt, _result(verification) if verification else None))
     return made
@@ -56,4 +56,5 @@ def _result(row: Verification) -> VerificationResult:
         after=None,
         fail_to_pass=tuple(row.tests.get("fail_to_pass", ())),
         pass_to_fail=tuple(row.tests.get("pass_to_fail", ())),
+        measured=row.tests.get("measured", True),
     )

@@ -119,8 +119,8 @@ def _learnt(entries: Any, attempt_of: Callable[[str], Attempt | None]) -> Iterat
     """Yield what was learnt of each entry: the verifier's score when it came, and the outcome's when that did."""
     for entry in entries:
         attempt = attempt_of(entry.key)
-        if entry.final and attempt is not None and attempt.score is not None and attempt.finished_at is not None:
-            yield _evidence(entry, attempt.score, attempt.finished_at, final=False)
+        if entry.final and entry.verifier_score is not None and attempt is not None and attempt.finished_at is not None:
+            yield _evidence(entry, entry.verifier_score, attempt.finished_at, final=False)
         yield _evidence(entry, entry.score, entry.updated_at, final=entry.final)
 
 

@@ -31,6 +31,7 @@ def _tests(result: VerificationResult) -> dict[str, Any]:
     report, evidence = result.after or result.before, result.evidence
     return {
         "command": report.command if report else "",
+        "measured": result.measured,
         "before": _counts(result.before),
         "after": _counts(result.after),
         "fail_to_pass": list(result.fail_to_pass),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before the libraries themselves)
-import litellm
 from minisweagent.exceptions import FormatError, InterruptAgentFlow, LimitsExceeded, TimeExceeded
 from minisweagent.models.litellm_model import LitellmModel
 from minisweagent.models.utils.actions_text import format_observation_messages, parse_regex_actions
@@ -13,6 +12,7 @@ from minisweagent.models.utils.actions_toolcall import BASH_TOOL, parse_toolcall
 
 from sandbox.agent import usage
 from sandbox.agent.clean import clean
+from sandbox.agent.completion import complete
 from sandbox.agent.environment import exit_message
 from sandbox.agent.failures import CallFailure, understand
 from sandbox.agent_types import Meter, ModelEndpoint
@@ -21,11 +21,6 @@ from sandbox.secret_patterns import scrub
 from templates import source
 
 _TEXT_ACTION = r"```(?:bash|sh|mswea_bash_command)[ \t]*\r?\n(.*?)\r?\n```"
-# Ours, whatever `endpoint.extra` says: they decide where the key goes, and what a call can cost.
-_RESERVED = frozenset(
-    {"model", "messages", "tools", "api_key", "api_base", "base_url", "max_tokens", "max_completion_tokens", "n"}
-    | {"stream", "num_retries", "max_retries", "timeout", "fallbacks", "text_mode", "mock_response"}
-)
 
 
 class Ended(InterruptAgentFlow):  # type: ignore[misc]  # untyped, too
@@ -134,30 +129,9 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
         raise AssertionError("the last try has no pause")
 
     def _complete(self, messages: list[dict[str, Any]]) -> Any:
-        endpoint = self._endpoint
-        arguments = {name: value for name, value in endpoint.extra.items() if name not in _RESERVED}
-        if self._tools:
-            arguments["tools"] = self._tools
-        if endpoint.api_base:
-            # Without a key of its own LiteLLM would send whatever key the process has to this address.
-            arguments |= {"api_base": endpoint.api_base, "api_key": endpoint.api_key or "none"}
-        elif endpoint.api_key:
-            arguments["api_key"] = endpoint.api_key
-        response = litellm.completion(
-            model=endpoint.litellm_id,
-            messages=messages,
-            max_tokens=endpoint.max_output_tokens,
-            timeout=min(endpoint.timeout_s, self._remaining_s()),
-            num_retries=0,
-            max_retries=0,
-            drop_params=True,
-            **arguments,
-        )
-        if response is None:
-            # What LiteLLM makes of a second 422 after it left out parameters of ours.
-            message = "the provider refuses the request's parameters (HTTP 422)"
-            raise litellm.exceptions.BadRequestError(message, model=endpoint.litellm_id, llm_provider="")
-        return response
+        tools = {"tools": self._tools} if self._tools else {}
+        timeout_s = min(self._endpoint.timeout_s, self._remaining_s())
+        return complete(self._endpoint, messages, timeout_s=timeout_s, **tools)
 
     def _reserve(self, worst: float) -> str:
         if self._remaining_s() <= 0:

@@ -1,4 +1,4 @@
-"""The agent's first two messages: our instructions, and the task as data that cannot pass for them."""
+"""What a model is told first: our instructions, and the task as data that cannot pass for them."""
 
 import re
 
@@ -10,7 +10,7 @@ from templates.escape import cut, cut_middle, plain
 # The one tag around untrusted text. Whatever could open or close it inside that text loses its angle bracket.
 _TAG = re.compile(r"[<\uff1c\u2039](?=\s*/?\s*untrusted)", re.IGNORECASE)
 
-_TITLE, _TEXT, _HINT, _NOTES, _PREVIOUS = 300, 30_000, 3_000, 6_000, 8_000
+_TITLE, _TEXT, _HINT, _NOTES, _PREVIOUS, _PATCH = 300, 30_000, 3_000, 6_000, 8_000, 40_000
 
 
 def quote(text: str, limit: int) -> str:
@@ -37,3 +37,9 @@ def instance_prompt(task: AgentTask, limits: AgentLimits) -> str:
         steps=limits.steps,
         command_s=round(limits.command_s),
     )
+
+
+def judge_messages(task_text: str, patch: str) -> list[dict[str, str]]:
+    """Return the messages for a model that judges a patch: our instructions, then task and patch, quoted."""
+    question = render("prompts/judge.md.j2", task=quote(task_text, _TEXT), patch=quote(patch, _PATCH))
+    return [{"role": "system", "content": render("prompts/judge_system.md.j2")}, {"role": "user", "content": question}]

@@ -55,6 +55,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_what_to_do(installation: 
     del installation.environment["SCRIPTED_KEY"]
     installation.environment["REDIS_URL"] = f"redis://127.0.0.1:{free_port()}/0"
     installation.environment["ACROUTER_GITHUB_PRIVATE_KEY_FILE"] = "nowhere.pem"
+    installation.environment["ACROUTER_JUDGE_MODEL"] = "nobody"
     code, said = doctor(installation)
     assert code == 1
     for told in (
@@ -62,11 +63,12 @@ def test_everything_that_is_wrong_is_told_at_once_with_what_to_do(installation: 
         "Set DATABASE_URL to Postgres",
         "SCRIPTED_KEY is not set",
         "cannot read nowhere.pem",
+        "nobody is not in the pool",
     ):
         assert told in said, said
     rows = [[cell.strip() for cell in row.split("│")] for row in said.splitlines()]
     wrong = [cells for cells in rows if cells[1:2] == ["wrong"]]
-    assert len(wrong) == 4, said
+    assert len(wrong) == 5, said
     for cells in wrong:
         assert cells[-2], f"no advice in {cells}"
 

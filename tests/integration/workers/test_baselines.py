@@ -12,27 +12,18 @@ import pytest
 from sqlmodel import select
 
 from sandbox.results import TestCommand, TestReport
-from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
+from sandbox.types import Backend, Limits, SandboxSpec
 from store.database import Database
 from store.repo_config import RepositoryConfig
 from store.states import AttemptState, TaskKind
 from store.tables import Task, Verification
 from tests.support.forge import NoSandboxes, make_runtime
-from tests.support.local_sandbox import LocalSandbox
+from tests.support.local_backend import LocalBackend
 from tests.support.rows import add_attempt, add_task, settings
 from workers.baselines import Baselines, key_of
 from workers.pipeline import work_on
 
 REPORT = TestReport("make test", {"a": "passed", "b": "failed"}, 1, False, 2.0, "1 failed", rewritten=("x.py",))
-
-
-class LocalBackend(NoSandboxes):
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._folder = folder
-
-    def open(self, spec: SandboxSpec) -> Sandbox:
-        return LocalSandbox(self._folder / f"{time.monotonic_ns()}")
 
 
 def test_a_second_task_on_a_commit_does_not_run_its_baseline_again(sqlite_database: Database, tmp_path: Path) -> None:

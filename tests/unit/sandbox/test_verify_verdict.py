@@ -15,7 +15,7 @@ from sandbox.patch import inspect_patch
 from sandbox.reading import Facts
 from sandbox.results import TestReport, TestStatus
 from sandbox.signal_weights import BASE, WEIGHTS
-from sandbox.verdict import judge
+from sandbox.verdict import reach
 from tests.unit.sandbox.test_patch_inspection import change
 
 SOURCE = inspect_patch(change("src/a.py"))
@@ -44,7 +44,7 @@ def test_each_dimension_has_weights_over_all_signals_that_sum_to_one() -> None:
 
 def test_the_kind_of_task_says_what_counts_and_missing_signals_are_left_out() -> None:
     proven = facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "failed", T + "b": "passed"})
-    as_bug, as_refactoring = (judge(replace(proven, dimension=d)) for d in ("bug_fixing", "code_refactoring"))
+    as_bug, as_refactoring = (reach(replace(proven, dimension=d)) for d in ("bug_fixing", "code_refactoring"))
 
     # Nothing broke and nothing was fixed: no proof for a bug, and most of what a refactoring can show.
     assert as_bug.score < as_refactoring.score
@@ -70,7 +70,7 @@ def test_the_kind_of_task_says_what_counts_and_missing_signals_are_left_out() ->
     ],
 )
 def test_the_place_of_the_diff_is_held_against_the_files_that_the_text_names(text: str, value: float | None) -> None:
-    result = judge(replace(facts({}, {}), task_text=text))
+    result = reach(replace(facts({}, {}), task_text=text))
 
     assert next(signal.value for signal in result.signals if signal.name == "diff_place") == value
 
@@ -94,19 +94,19 @@ def test_hostile_text_does_not_stall_the_search_for_files(piece: str) -> None:
 )
 def test_what_a_reviewer_would_stop_at_is_a_signal(name: str, patch: str) -> None:
     def value(of: str) -> float:
-        signals = judge(replace(facts({T + "a": "passed"}, {T + "a": "passed"}), patch=inspect_patch(of))).signals
+        signals = reach(replace(facts({T + "a": "passed"}, {T + "a": "passed"}), patch=inspect_patch(of))).signals
         return next(signal.value for signal in signals if signal.name == name) or 0.0
 
     assert value(patch) < value(change("src/a.py")) == 1.0
 
 
 def test_fixed_and_nothing_broken_is_verified() -> None:
-    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "passed"}))
+    result = reach(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "passed"}))
     assert (result.verdict, result.score) == ("verified", 1.0)
 
 
 def test_fixed_and_something_broken_is_breaking() -> None:
-    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "error"}))
+    result = reach(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "error"}))
     assert result.verdict == "breaking"
     assert result.fail_to_pass == [T + "a"]
     assert result.pass_to_fail == [T + "b"]
@@ -117,24 +117,24 @@ def test_tests_that_were_written_over_while_they_ran_prove_nothing() -> None:
     before: dict[str, TestStatus] = {T + "a": "failed", T + "b": "passed"}
     after: dict[str, TestStatus] = {T + "a": "passed", T + "b": "passed"}
     rewriting = replace(facts(before, after), after=report(after, rewritten=["tests/test_a.py"]))
-    result = judge(rewriting)
+    result = reach(rewriting)
     assert result.verdict == "unverified"
     assert "wrote over test files (tests/test_a.py)" in result.summary
     # A suite that does so by itself is no sign of anything.
     habit = report(before, rewritten=["tests/test_a.py"])
-    assert judge(replace(rewriting, before=habit)).verdict == "verified"
+    assert reach(replace(rewriting, before=habit)).verdict == "verified"
 
 
 def test_a_test_that_vanished_from_an_untouched_file_is_broken() -> None:
-    assert judge(facts({T + "a": "passed"}, {"tests/test_b.py::b": "passed"})).verdict == "breaking"
+    assert reach(facts({T + "a": "passed"}, {"tests/test_b.py::b": "passed"})).verdict == "breaking"
 
 
 def test_parametrised_ids_may_change() -> None:
-    assert judge(facts({T + "a[1]": "passed"}, {T + "a[2]": "passed"})).verdict == "unverified"
+    assert reach(facts({T + "a[1]": "passed"}, {T + "a[2]": "passed"})).verdict == "unverified"
 
 
 def test_a_test_that_is_skipped_now_is_weakened() -> None:
-    result = judge(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "skipped"}))
+    result = reach(facts({T + "a": "failed", T + "b": "passed"}, {T + "a": "passed", T + "b": "skipped"}))
     assert result.verdict == "unverified"
     assert "weakens tests" in result.summary
     assert result.score <= 0.3
@@ -143,7 +143,7 @@ def test_a_test_that_is_skipped_now_is_weakened() -> None:
 def test_flaky_tests_count_for_nothing() -> None:
     before: dict[str, TestStatus] = {T + "a": "failed", T + "b": "passed"}
     after: dict[str, TestStatus] = {T + "a": "passed", T + "b": "failed"}
-    result = judge(facts(before, after, flaky=frozenset({T + "a", T + "b"})))
+    result = reach(facts(before, after, flaky=frozenset({T + "a", T + "b"})))
     assert result.verdict == "unverified"
     assert not result.fail_to_pass
     assert "2 tests changed between two equal runs" in result.summary
@@ -151,22 +151,22 @@ def test_flaky_tests_count_for_nothing() -> None:
 
 def test_exit_codes_alone_are_enough_for_a_verdict() -> None:
     red, green = report({}, 1), report({}, 0)
-    assert judge(Facts(SOURCE, red, green)).verdict == "verified"
-    assert judge(Facts(SOURCE, green, red)).verdict == "breaking"
-    assert judge(Facts(SOURCE, green, green)).verdict == "unverified"
-    assert judge(Facts(SOURCE, red, red)).verdict == "unverified"
+    assert reach(Facts(SOURCE, red, green)).verdict == "verified"
+    assert reach(Facts(SOURCE, green, red)).verdict == "breaking"
+    assert reach(Facts(SOURCE, green, green)).verdict == "unverified"
+    assert reach(Facts(SOURCE, red, red)).verdict == "unverified"
 
 
 def test_exit_codes_prove_nothing_where_the_patch_edits_the_tests() -> None:
     red, green = report({}, 1), report({}, 0)
-    assert judge(Facts(WITH_TEST, red, green, originals=red)).verdict == "unverified"
-    assert judge(Facts(WITH_TEST, red, green, originals=green)).verdict == "verified"
-    assert judge(Facts(WITH_TEST, green, green, unfixed=red, originals=green)).verdict == "verified"
+    assert reach(Facts(WITH_TEST, red, green, originals=red)).verdict == "unverified"
+    assert reach(Facts(WITH_TEST, red, green, originals=green)).verdict == "verified"
+    assert reach(Facts(WITH_TEST, green, green, unfixed=red, originals=green)).verdict == "verified"
 
 
 def test_results_that_are_not_believed_verify_nothing() -> None:
-    result = judge(facts({T + "a": "failed"}, {T + "a": "passed"}))
-    doubted = judge(Facts(SOURCE, report({T + "a": "failed"}), report({T + "a": "passed"}, note="They do not agree.")))
+    result = reach(facts({T + "a": "failed"}, {T + "a": "passed"}))
+    doubted = reach(Facts(SOURCE, report({T + "a": "failed"}), report({T + "a": "passed"}, note="They do not agree.")))
     assert result.verdict == "verified"
     assert doubted.verdict == "unverified"
     assert "They do not agree." in doubted.summary
@@ -175,10 +175,10 @@ def test_results_that_are_not_believed_verify_nothing() -> None:
 def test_old_expectations_that_the_new_source_breaks_are_weakened_tests() -> None:
     before, after = report({T + "a": "passed"}), report({T + "a": "passed"})
     unfixed = report({T + "a": "failed"})
-    bent = judge(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "failed"})))
+    bent = reach(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "failed"})))
     assert bent.verdict == "unverified"
     assert "fail on the new source as they were" in bent.summary
-    extended = judge(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "passed"})))
+    extended = reach(Facts(WITH_TEST, before, after, unfixed=unfixed, originals=report({T + "a": "passed"})))
     assert extended.verdict == "verified"
 
 
@@ -202,7 +202,7 @@ def test_whatever_the_runs_say_the_bounds_hold(
 ) -> None:
     patch = WITH_TEST if edits else SOURCE
     extra = {"unfixed": report(unfixed), "originals": report(originals)} if edits else {}
-    result = judge(Facts(patch, report(before), report(after), **extra))  # type: ignore[arg-type]
+    result = reach(Facts(patch, report(before), report(after), **extra))  # type: ignore[arg-type]
     assert 0 <= result.score <= 1
     match result.verdict:
         case "verified":
