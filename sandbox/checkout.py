@@ -14,6 +14,7 @@ from pathlib import Path
 from sandbox.bare import REF, SHA, BareRepository, checked_sha
 from sandbox.errors import CheckoutError, PatchError, PushError, RemoteUnavailable
 from sandbox.git import GitFailedError, check_remote
+from sandbox.lfs import fetch_files
 from sandbox.local_repository import head_of, uncommitted
 from sandbox.remotes import Author, GitRemote
 from sandbox.submodules import fetch_submodules
@@ -110,6 +111,18 @@ class Mirror:
         sha = checked_sha(treeish)
         return fetch_submodules(self._bare, remote, sha, timeout_s=timeout_s, allow_local=self._allow_local)
 
+    def fetch_lfs(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
+        """Fetch the files that the LFS pointers of a commit stand for, from the server of `remote`.
+
+        Archives have them in place of the pointers from now on. Returns what cannot be had, as sentences.
+
+        Raises:
+            RemoteUnavailable: the server did not answer, or not in time.
+        """
+        check_remote(remote, allow_local=False)
+        with self._bare.locked(timeout_s):
+            return fetch_files(self._bare, remote, checked_sha(treeish), timeout_s=timeout_s)
+
     def has(self, sha: str) -> bool:
         """Return whether a commit is here."""
         if not self._bare.exists:
@@ -143,8 +156,8 @@ class Mirror:
     def archive(self, treeish: str, destination: Path) -> None:
         """Write the tree of a commit or tree SHA as an uncompressed tar: exactly its content, links as links.
 
-        Submodules that were not fetched are empty folders, LFS files their pointers. A commit's archive is kept for the
-        next one.
+        Submodules that were not fetched are empty folders, LFS files that were not their pointers. A commit's archive
+        is kept for the next one.
 
         Raises:
             CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.

@@ -19,6 +19,7 @@ from sandbox.archives import PathCheck
 from sandbox.bare import LISTING_LIMIT, BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.kept_archive import Entry, KeptArchive, Piece
+from sandbox.lfs import fetched_files
 from sandbox.submodules import MOST, fetched_submodules
 
 _MOST_ENTRIES = 1_000_000
@@ -45,16 +46,18 @@ class TreeArchives:
             CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.
         """
         destination.unlink(missing_ok=True)  # it may share its bytes with the one that is kept
-        submodules = fetched_submodules(self._repository)
+        submodules, files = fetched_submodules(self._repository), fetched_files(self._repository)
         name = tree
-        if submodules:
-            name += "-" + hashlib.sha256("".join(sorted(submodules)).encode()).hexdigest()[:16]
+        if submodules or files:
+            fetched = " ".join((*sorted(submodules), *sorted(files)))
+            name += "-" + hashlib.sha256(fetched.encode()).hexdigest()[:16]
         if self._kept.give(name, destination):
             return
         with ExitStack() as stack:
             folder = tempfile.TemporaryDirectory(prefix=".acrouter-", dir=destination.parent)
             scratch = Path(stack.enter_context(folder))
             entries = self._list(tree, submodules, scratch / "listing")
+            entries = [entry._replace(object_id=files.get(entry.object_id, entry.object_id)) for entry in entries]
             last = stack.enter_context(self._kept.open())
             known = last.pieces if last is not None else {}
             missing = [entry for entry in entries if entry not in known and entry.mode not in (_TREE, _SUBMODULE)]

@@ -122,6 +122,8 @@ class RepositoryConfig(_Strict):
     """The command that runs the tests. Empty: detected."""
     submodules: bool = False
     """Fetch submodules that are on the same host and public; their own submodules stay empty."""
+    lfs: bool = False
+    """Fetch the files that Git LFS keeps elsewhere: 1000 at most, 512 MB together. A patch cannot change them."""
     lint: Annotated[list[Command], Field(max_length=10), BeforeValidator(_one_or_many)] = []
     """Commands that check the code's form. What they find with a patch and not without it lowers its score a little."""
     image: Image | Literal[""] = ""

@@ -42,7 +42,7 @@ class ForgeTarget:
         mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
         if not mirror.has(words.base_sha):
             self._fetch(run, mirror, words.refs)
-        missing = self._fetch_submodules(run, mirror, words.base_sha) if config.submodules else ()
+        missing = self._fetch_parts(run, mirror, words.base_sha, config)
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
         title, text = scrub(words.title.replace("\x00", "")), scrub(words.text.replace("\x00", ""))
@@ -129,9 +129,14 @@ class ForgeTarget:
         remote = self.forge.git_remote(self.repository, write=False)
         mirror.fetch(remote, refs, timeout_s=run.runtime.settings.setup_timeout_s)
 
-    def _fetch_submodules(self, run: Run, mirror: Mirror, sha: str) -> Sequence[str]:
-        remote = self.forge.git_remote(self.repository, write=False)
-        return mirror.fetch_submodules(remote, sha, timeout_s=run.runtime.settings.setup_timeout_s)
+    def _fetch_parts(self, run: Run, mirror: Mirror, sha: str, config: RepositoryConfig) -> Sequence[str]:
+        """Fetch what is no part of the commit itself, and return what is missing, as sentences."""
+        missing: list[str] = []
+        timeout_s = run.runtime.settings.setup_timeout_s
+        for wanted, fetch in ((config.submodules, mirror.fetch_submodules), (config.lfs, mirror.fetch_lfs)):
+            if wanted:
+                missing += fetch(self.forge.git_remote(self.repository, write=False), sha, timeout_s=timeout_s)
+        return missing
 
     def _stands(self, run: Run, task: Task, work: Work, best: Attempted) -> bool:
         """Whether the branch under repair is where it was pinned, our own commit aside; what was added to it is told.
