@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.progress import Progress, TimeElapsedColumn
 
 from bench.routing import reference
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
@@ -40,10 +41,10 @@ class Size:
 
 FULL = Size(
     permutations=100,
-    delayed=30,
+    delayed=20,
     ablations=8,
-    run_only=20,
-    synthetic=5,
+    run_only=10,
+    synthetic=3,
     recipes=tuple(RECIPES),
     delays=DELAYS,
     id_tasks=None,
@@ -94,8 +95,14 @@ def run(
     arenas = {stream.name: Arena.of(stream) for stream in streams}
     all_players = contest(arenas, max(size.permutations, size.synthetic))
     runs = _runs(all_players, size)
-    with console.status(f"{len(runs)} runs"):
-        played = run_all(all_players, runs, PROCESSES)
+    sizes = {stream.name: len(stream) for stream in streams}
+    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as progress:
+        bar = progress.add_task("starting", total=sum(sizes[run.stream] for run in runs))
+
+        def ended(run: Run) -> None:
+            progress.update(bar, advance=sizes[run.stream], description=f"{run.player} on {run.stream}")
+
+        played = run_all(all_players, runs, PROCESSES, ended)
     found = figures(played)
     text = _text(found, all_players)
     console.print(Markdown(text))
@@ -147,8 +154,8 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
         for player in players:
             if player != ROUTER and not size.peers:
                 continue
-            if published and player.startswith("ablation."):
-                continue  # half a minute each
+            if player.startswith("ablation.") and (published or at_once):
+                continue
             permutations = _permutations(stream, player, size)
             for track in tracks:
                 for delay in (0,) if at_once or player.startswith("ablation.") else size.delays:
@@ -165,7 +172,7 @@ def _permutations(stream: str, player: str, size: Size) -> int:
     if stream == "id":
         return 0
     if stream.startswith("synthetic_"):
-        return 0 if player.startswith("ablation.") else size.synthetic
+        return size.synthetic
     most = size.run_only if stream.endswith(".run_only") else size.permutations
     return min(most, size.ablations) if player.startswith("ablation.") else most
 

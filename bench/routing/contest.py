@@ -1,7 +1,8 @@
 """Who plays on a stream, and the runs of a contest, spread over processes."""
 
+import contextlib
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,14 +114,33 @@ ORDER_FREE = ("peer.oracle", "peer.best_chain", "peer.acrouter_chain", "peer.alw
 """Players that neither learn nor draw: one run tells all."""
 
 
-def run_all(contest: Contest, runs: Sequence[Run], processes: int) -> dict[Run, Played]:
-    """Play every run and return what each brought."""
+def run_all(
+    contest: Contest, runs: Sequence[Run], processes: int, ended: Callable[[Run], None] = lambda _: None
+) -> dict[Run, Played]:
+    """Play every run, call `ended` after each, and return what each brought."""
     global _CONTEST  # noqa: PLW0603  (what a forked process inherits instead of a copy for each run)
     _CONTEST = contest
+    played = {}
+    for run, result in zip(runs, _results(contest, runs, processes), strict=True):
+        played[run] = result
+        ended(run)
+    return played
+
+
+def _results(contest: Contest, runs: Sequence[Run], processes: int) -> Iterator[Played]:
     if processes == 1:
-        return {run: contest.run(run) for run in runs}
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
-        return dict(zip(runs, pool.map(_run, runs, chunksize=4), strict=True))
+        yield from map(contest.run, runs)
+        return
+    with multiprocessing.get_context("fork").Pool(processes, _one_thread) as pool:
+        yield from pool.imap(_run, runs)
+
+
+def _one_thread() -> None:
+    """Leave the other cores to the other processes: BLAS would take all of them for each product of matrices."""
+    with contextlib.suppress(ImportError):  # without it all is the same, and slower
+        import threadpoolctl
+
+        threadpoolctl.threadpool_limits(1)
 
 
 _CONTEST: Contest | None = None
