@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from routing.types import Vector
 THRESHOLD = 0.5
 _INSTALL = "Run: pip install 'acrouter[embeddings]'"
 MAX_TOKENS = 512
-_BATCH = 8
-_FORMAT = 1
+_FORMAT = 2
 """Of the converted file: raised when the conversion changes."""
 
 
@@ -51,27 +49,18 @@ class OnnxEncoder:
         except Exception as error:  # the libraries raise types of their own
             raise EncoderError(f"encoder '{name}': the model in {folder} cannot be loaded: {error}") from error
         self._tokenizer.enable_truncation(max_tokens)
-        self._tokenizer.enable_padding()
+        self._tokenizer.no_padding()
         self.dimensions = int(self._session.get_outputs()[0].shape[2])
 
     def encode(self, texts: Sequence[str]) -> Vector:
         """Return a (len(texts), dimensions) float32 array of unit rows."""
         rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        # Texts of one length together: padding costs as much as words.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), _BATCH):
-            part = order[start : start + _BATCH]
-            rows[part] = self._encode([texts[place] for place in part])
+        # One after the other: each keeps all cores busy, and padding to the longest costs as much as words.
+        for row, tokens in zip(rows, self._tokenizer.encode_batch(list(texts)), strict=True):
+            (hidden,) = self._session.run(None, {"ids": np.array([tokens.ids], dtype=np.int64)})
+            mean = hidden[0].mean(axis=0)
+            row[:] = mean / np.linalg.norm(mean)
         return rows
-
-    def _encode(self, texts: list[str]) -> Any:
-        tokens = self._tokenizer.encode_batch(texts)
-        ids = np.array([one.ids for one in tokens], dtype=np.int64)
-        mask = np.array([one.attention_mask for one in tokens], dtype=np.int64)
-        (hidden,) = self._session.run(None, {"ids": ids, "mask": mask})
-        weights = mask[..., None].astype(np.float32)
-        mean = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-        return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
 
 def minilm() -> OnnxEncoder:
@@ -96,6 +85,7 @@ def _converted(name: str, folder: Path) -> str:
     if target.exists():
         return str(target)
     try:
+        from onnx import TensorProto
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
         from routing.encoders.bert_graph import bert_graph
@@ -107,6 +97,7 @@ def _converted(name: str, folder: Path) -> str:
             quantize_dynamic(
                 bert_graph(folder), made, op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8,
                 per_channel=True, reduce_range=True,
+                extra_options={"DefaultTensorType": TensorProto.FLOAT},  # behind the runtime's own operator
             )  # fmt: skip
             made.replace(target)  # another process sees the whole file or none
     except ImportError as error:
