@@ -75,7 +75,7 @@ class Abilities:
         self._book = EvidenceBook()
         self._features = FeatureBook()
         self._rows: defaultdict[str, _Rows] = defaultdict(_Rows)
-        self._failures = EarlierFailures()
+        self._failures = EarlierFailures(self._book)
         self._fit: _Fit | None = None
 
     def learn(self, evidence: Evidence) -> None:
@@ -88,7 +88,7 @@ class Abilities:
             self._unplace(old)
         insort(self._rows[evidence.model].order, (evidence.at, evidence.key))
         self._changed(evidence.model)
-        self._failures.put(evidence, old, self._book)
+        self._failures.put(evidence, old)
 
     def forget(self, key: str) -> None:
         old = self._book.remove(key)
@@ -96,7 +96,7 @@ class Abilities:
             return
         self._unplace(old)
         self._features.remove(key)
-        self._failures.drop(old, self._book)
+        self._failures.drop(old)
         self._fit = None
 
     def belief(
@@ -140,7 +140,7 @@ class Abilities:
                 spread, offsets[later.later] = spread_and_offsets(sigmoid(reached), rows.scores, rows.counts, later)
             chance = sigmoid(reached + offsets)
             if step == STEPS - 2:
-                for _, mine in rows.slices():
+                for _, mine in rows.slices:
                     changed = changed_at(rows.scores[mine] - chance[mine])
                     rows.counts[mine.start : mine.start + changed] = 0.0
             posterior = before.step(rows, reached, chance)
@@ -148,6 +148,8 @@ class Abilities:
 
     def _pairs(self, names: Sequence[str]) -> Pairs | None:
         """Return which of the newest attempts, model after model, followed which failures; None: none did."""
+        if not self._failures.any_followed:
+            return None
         keys = [key for name in names if name in self._rows for _, key in self._rows[name].order[-WINDOW:]]
         position = {key: number for number, key in enumerate(keys)}
         found = [
@@ -162,13 +164,13 @@ class Abilities:
         rows = self._rows.get(model)
         if rows is None or not rows.order:
             return np.zeros((0, SIZE)), np.zeros(0), np.zeros(0)
-        keys = [key for _, key in rows.order[-WINDOW:]]
         if rows.stacked is None:
+            keys = [key for _, key in rows.order[-WINDOW:]]
             standing = [self._book.get(key) for key in keys]
             scores = np.array([evidence.score for evidence in standing])
             counts = np.array([weight(evidence) for evidence in standing])
             counts *= 2.0 ** (-np.arange(len(keys) - 1, -1, -1) / HALF_LIFE)
-            rows.stacked = np.stack([self._features[key] for key in keys]), scores, counts
+            rows.stacked = self._features.stacked(keys), scores, counts
         return rows.stacked
 
     def _changed(self, model: str) -> None:

@@ -21,17 +21,21 @@ class SlowVoter(Protocol):
         ...
 
 
+def slow(voters: Iterable[Voter]) -> tuple[SlowVoter, ...]:
+    """Return the slow ones of the voters."""
+    return tuple(voter for voter in voters if isinstance(voter, SlowVoter))
+
+
 def prepare(
-    voters: Iterable[Voter | SlowVoter], task: RoutingTask, memory: Memory, pool: Pool
+    voters: Iterable[SlowVoter], task: RoutingTask, memory: Memory, pool: Pool
 ) -> dict[str, Callable[[], Vote]]:
     """Return the slow voters' calls by name. Within the router's lock."""
     calls = {}
     for voter in voters:
-        if isinstance(voter, SlowVoter):
-            try:
-                calls[voter.name] = voter.prepare(task, memory, pool)
-            except Exception as error:  # noqa: BLE001  (one broken voter must not stop the others)
-                calls[voter.name] = _failing(voter.name, error)
+        try:
+            calls[voter.name] = voter.prepare(task, memory, pool)
+        except Exception as error:  # noqa: BLE001  (one broken voter must not stop the others)
+            calls[voter.name] = _failing(voter.name, error)
     return calls
 
 

@@ -54,7 +54,9 @@ class BaseRates:
 
     def __init__(self) -> None:
         self._book = EvidenceBook()
-        self._failures = EarlierFailures()
+        self._failures = EarlierFailures(self._book)
+        self._stale: set[str] = set()
+        """Tasks whose attempts have changed: they are counted again when somebody asks."""
         self._counted: dict[str, list[tuple[str, _Pattern, int, int]]] = {}
         """By task: what it added, as (group, pattern, weight, score)."""
         self._sums: defaultdict[str, defaultdict[_Pattern, _Sums]] = defaultdict(lambda: defaultdict(_Sums))
@@ -64,18 +66,18 @@ class BaseRates:
         stands, old = self._book.put(evidence)
         if not stands:
             return
-        self._failures.put(evidence, old, self._book)
-        if old is not None and old.task_key != evidence.task_key:
-            self._recount(old.task_key)
-        self._recount(evidence.task_key)
+        self._failures.put(evidence, old)
+        self._stale.update((evidence.task_key, (old or evidence).task_key))
 
     def forget(self, key: str) -> None:
         if (old := self._book.remove(key)) is not None:
-            self._failures.drop(old, self._book)
-            self._recount(old.task_key)
+            self._failures.drop(old)
+            self._stale.add(old.task_key)
 
     def of(self, group: str) -> Mapping[str, BaseRate]:
         """Return the rates of a dimension, or of all (`OVERALL`), by model; a model without attempts has none."""
+        while self._stale:
+            self._recount(self._stale.pop())
         if group not in self._rates:
             self._rates[group] = _rates(self._sums[group]) if group in self._sums else {}
         return self._rates[group]
@@ -116,21 +118,16 @@ def _rates(sums: Mapping[_Pattern, _Sums]) -> dict[str, BaseRate]:
     drops = np.zeros(len(patterns))
     if any(failed for failed, _ in patterns):
         tried = np.zeros((len(patterns), len(names)))
-        for row, (failed, _) in enumerate(patterns):
-            for name in failed:
-                tried[row, place[name]] += 1
+        cells = [(row, place[name]) for row, (failed, _) in enumerate(patterns) for name in failed]
+        np.add.at(tried, tuple(np.array(cells).T), 1)
         total = np.bincount(models, weights=weights, minlength=len(names)) + _START_STRENGTH
         for _ in range(_ROUNDS):
             won = np.bincount(models, weights=scores + weights * drops, minlength=len(names))
-            base = np.clip((won + _START * _START_STRENGTH) / total, 0.01, 0.99)
+            base = np.minimum(np.maximum((won + _START * _START_STRENGTH) / total, 0.01), 0.99)
             chances = curves(base, PRIOR_SPREAD)
             harder = NODE_WEIGHTS * np.exp(tried @ np.log(np.maximum(1 - chances, 1e-9)))
             drops = base[models] - (harder * chances[models]).sum(axis=1) / harder.sum(axis=1)
-    given = scores + weights * drops
-    found: dict[str, BaseRate] = {}
-    for name, number in place.items():
-        mine = models == number
-        attempts = sum(sums[p].attempts for p, own in zip(patterns, mine, strict=True) if own)
-        if attempts:
-            found[name] = BaseRate(attempts, float(weights[mine].sum()), float(given[mine].sum()))
-    return found
+    attempts = np.bincount(models, [sums[p].attempts for p in patterns], len(names)).astype(int).tolist()
+    mass = np.bincount(models, weights, len(names)).tolist()
+    given = np.bincount(models, scores + weights * drops, len(names)).tolist()
+    return {name: BaseRate(attempts[n], mass[n], given[n]) for name, n in place.items() if attempts[n]}

@@ -65,7 +65,9 @@ class FeatureBook:
     """The features of attempts by key. An outcome may come without the task's words: what is known of them stays."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, Floats] = {}
+        self._matrix = np.empty((64, SIZE))
+        self._places: dict[str, int] = {}
+        self._free: list[int] = []
         self._ranks: dict[str, tuple[Any, ...]] = {}
 
     def put(self, evidence: Evidence) -> bool:
@@ -75,16 +77,27 @@ class FeatureBook:
         if evidence.key in self._ranks and self._ranks[evidence.key] >= rank:
             return False
         self._ranks[evidence.key] = rank
-        self._rows[evidence.key] = _row(evidence)
+        place = self._place(evidence.key)
+        self._matrix[place] = _row(evidence)
         return True
 
-    def __getitem__(self, key: str) -> Floats:
-        return self._rows[key]
+    def stacked(self, keys: Sequence[str]) -> Floats:
+        """Return the (N, SIZE) features of keys that are there."""
+        return self._matrix[[self._places[key] for key in keys]]
 
     def remove(self, key: str) -> None:
         """Forget a key."""
-        self._rows.pop(key, None)
         self._ranks.pop(key, None)
+        if (place := self._places.pop(key, None)) is not None:
+            self._free.append(place)
+
+    def _place(self, key: str) -> int:
+        """Return a key's row of the matrix, which grows where it is full."""
+        if key not in self._places:
+            self._places[key] = self._free.pop() if self._free else len(self._places)
+            if self._places[key] == len(self._matrix):
+                self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
+        return self._places[key]
 
 
 _last: tuple[Evidence, Floats] | None = None

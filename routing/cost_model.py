@@ -8,7 +8,9 @@ Recomputed from the standing evidence in the order of its time: no order of arri
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
 
@@ -35,25 +37,26 @@ class CostModel:
     def __init__(self) -> None:
         self._book = EvidenceBook()
         self._order: defaultdict[str, list[tuple[datetime, str]]] = defaultdict(list)
+        self._newest: dict[str, _Newest] = {}
+        """By model; gathered again when its attempts change."""
         self._features = FeatureBook()
         self._fit: tuple[dict[str, float], dict[str, float], Floats] | None = None
 
     def learn(self, evidence: Evidence) -> None:
         stands, old = self._book.put(evidence)
         if self._features.put(evidence):
-            self._fit = None
+            self._changed(self._book.get(evidence.key).model)
         if not stands:
             return
         if old is not None:
             self._unplace(old)
         insort(self._order[evidence.model], (evidence.at, evidence.key))
-        self._fit = None
+        self._changed(evidence.model)
 
     def forget(self, key: str) -> None:
         if (old := self._book.remove(key)) is not None:
             self._unplace(old)
             self._features.remove(key)
-            self._fit = None
 
     def expected(self, task: RoutingTask, prior: Mapping[str, float]) -> dict[str, float]:
         """Return the expected cost in USD of an attempt of each model of `prior`, which gives it by price alone."""
@@ -70,33 +73,57 @@ class CostModel:
         weights[INTERCEPT] = 1.0
         if not names:
             return means, weights
-        keys = {name: [key for _, key in self._order[name][-WINDOW:]] for name in names}
-        rows = {name: np.stack([self._features[key] for key in keys[name]]) for name in names}
-        usd = {name: np.array([self._book.get(key).cost_usd for key in keys[name]]) for name in names}
-        x = np.concatenate([rows[name] for name in names])
+        parts = [self._gathered(name) for name in names]
+        every = _Newest(np.concatenate([part.x for part in parts]), np.concatenate([part.usd for part in parts]))
+        starts = np.cumsum([0, *(len(part.usd) for part in parts[:-1])])
+        counts = np.array([len(part.usd) for part in parts])
+        paid = np.add.reduceat(every.usd, starts) + PRIOR_ATTEMPTS * np.array([prior[name] for name in names])
         precision = 1 / _variances()
-        curvature = x.T @ x / _NOISE + np.diag(precision)
+        curvature = np.sum([part.curvature for part in parts], axis=0) / _NOISE + np.diag(precision)
         start = precision * weights
-        for round_ in range(_ROUNDS):
-            for name in names:
-                dear = _bounded(rows[name] @ weights) if round_ else np.ones(len(usd[name]))
-                means[name] = float((usd[name].sum() + prior[name] * PRIOR_ATTEMPTS) / (dear.sum() + PRIOR_ATTEMPTS))
-            ratios = np.concatenate([np.minimum(usd[n] / max(means[n], 1e-9), _MOST_RATIO) for n in names])
-            weights = np.linalg.solve(curvature, x.T @ ratios / _NOISE + start)
-        for name in names:
-            dear = _bounded(rows[name] @ weights)
-            means[name] = float((usd[name].sum() + prior[name] * PRIOR_ATTEMPTS) / (dear.sum() + PRIOR_ATTEMPTS))
-        return means, weights
+        found = paid / (counts + PRIOR_ATTEMPTS)
+        for _ in range(_ROUNDS):
+            ratios = np.minimum(every.usd / np.repeat(np.maximum(found, 1e-9), counts), _MOST_RATIO)
+            weights = np.linalg.solve(curvature, ratios @ every.x / _NOISE + start)
+            found = paid / (np.add.reduceat(_bounded(every.x @ weights), starts) + PRIOR_ATTEMPTS)
+        return means | dict(zip(names, found.tolist(), strict=True)), weights
+
+    def _gathered(self, model: str) -> "_Newest":
+        if model not in self._newest:
+            keys = [key for _, key in self._order[model][-WINDOW:]]
+            usd = np.array([self._book.get(key).cost_usd for key in keys])
+            self._newest[model] = _Newest(self._features.stacked(keys), usd)
+        return self._newest[model]
+
+    def _changed(self, model: str) -> None:
+        self._newest.pop(model, None)
+        self._fit = None
 
     def _unplace(self, old: Evidence) -> None:
+        self._changed(old.model)
         order = self._order[old.model]
         order.pop(bisect_left(order, (old.at, old.key)))
         if not order:
             del self._order[old.model]
 
 
+@dataclass(frozen=True)
+class _Newest:
+    """A model's newest attempts."""
+
+    x: Floats
+    """(N, SIZE) features."""
+    usd: Floats
+    """(N,) costs."""
+
+    @cached_property
+    def curvature(self) -> Floats:
+        found: Floats = self.x.T @ self.x
+        return found
+
+
 def _bounded(dear: Floats) -> Floats:
-    found: Floats = np.clip(dear, _CHEAPEST, _DEAREST)
+    found: Floats = np.minimum(np.maximum(dear, _CHEAPEST), _DEAREST)
     return found
 
 

@@ -18,15 +18,17 @@ NODE_WEIGHTS: Floats = _RAW_WEIGHTS / _RAW_WEIGHTS.sum()
 """Of the difficulty's grid (Gauss-Hermite), before anything was tried; they sum to 1."""
 
 
-def curves(scores: Floats, spread: float) -> Floats:
+def curves(scores: Floats, spread: float | Floats) -> Floats:
     """Return the (..., Q) chances of success on each of the Q difficulties, for models of mean `scores` (...,).
+
+    Several spreads are broadcast with the scores.
 
     a(p) = logit(p) sqrt(1 + pi spread^2 / 8) (MacKay 1992) and then scaled so that the means are exact.
     """
-    steep = logits(scores) * math.sqrt(1 + math.pi * spread * spread / 8)
-    raw = sigmoid(steep[..., None] - spread * _NODES)
+    steep = logits(scores) * np.sqrt(1 + math.pi * np.square(spread) / 8)
+    raw = sigmoid(steep[..., None] - np.multiply.outer(spread, _NODES))
     means = raw @ NODE_WEIGHTS
-    kept = np.clip(scores, 0.01, 0.99)
+    kept = np.minimum(np.maximum(scores, 0.01), 0.99)
     # Scaled towards 0 or 1, whichever keeps them probabilities.
     down = raw * (kept / means)[..., None]
     up = 1 - (1 - raw) * ((1 - kept) / (1 - means))[..., None]

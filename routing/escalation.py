@@ -9,6 +9,7 @@ than its cost. An attempt that scores s improves the answer in hand (score b) by
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,40 +125,60 @@ def _levels(
     usd = np.array([option.cost_usd for option in view.options])
     losses = weights.usd * usd
     gains = weights.score * (1 - view.best_score) * view.chances
-    missed = 1 - view.passes
-    kept = _considered(view, gains, losses, steps)
-    reach = view.weights[None, :]
-    used = np.zeros((1, len(view.options)), dtype=bool)
-    value, spent = np.zeros(1), np.zeros(1)
-    paths: NDArray[np.int64] = np.zeros((1, 0), dtype=np.int64)
-    for step in range(min(steps, len(view.options))):
-        pool = np.arange(len(view.options)) if step == 0 else kept
-        rows, models = np.nonzero(~used[:, pool])
-        models = pool[models]
-        if budget_usd is not None:
-            affordable = spent[rows] + usd[models] <= budget_usd
-            rows, models = rows[affordable], models[affordable]
-        if not len(rows):
-            return
+    gained, missed = (gains - losses[:, None]).T, 1 - view.passes
+    reach, value, spent = view.weights[None, :], np.zeros(1), np.zeros(1)
+    for level in _orders(len(view.options), _considered(view, gains, losses, steps), steps):
+        if level.before is not None:
+            reach = reach[level.before.begun] * missed[level.before.models]
         # What an attempt adds is linear in how likely its difficulties still are when it is reached.
-        value = value[rows] + (reach @ (gains - losses[:, None]).T)[rows, models]
-        spent = spent[rows] + usd[models]
-        reach = reach[rows] * missed[models]
-        used = used[rows]
-        used[np.arange(len(rows)), models] = True
-        paths = np.column_stack([paths[rows], models])
-        yield value, paths
+        value = value[level.begun] + (reach @ gained)[level.begun, level.models]
+        if budget_usd is not None:
+            spent = spent[level.begun] + usd[level.models]
+            value = np.where(spent <= budget_usd, value, -np.inf)
+        yield value, level.paths
 
 
-def _considered(view: Outlook, gains: Floats, losses: Floats, steps: int) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class _Level:
+    """All orders of one length over N models."""
+
+    begun: NDArray[np.int64]
+    """(N,) the order of the level before that each goes on from."""
+    models: NDArray[np.int64]
+    """(N,) the last of each."""
+    paths: NDArray[np.int64]
+    """(N, length)"""
+    before: "_Level | None"
+
+
+@lru_cache(maxsize=128)
+def _orders(count: int, kept: tuple[int, ...], steps: int) -> tuple[_Level, ...]:
+    """Return the orders of 1, 2, ... `steps` of `count` models; only the kept ones may follow the first."""
+    levels: list[_Level] = []
+    used = np.zeros((1, count), dtype=bool)
+    paths: NDArray[np.int64] = np.zeros((1, 0), dtype=np.int64)
+    for step in range(min(steps, count)):
+        pool = np.array(kept) if step else np.arange(count)
+        begun, columns = np.nonzero(~used[:, pool])
+        if not len(begun):
+            break
+        models = pool[columns]
+        used = used[begun]
+        used[np.arange(len(begun)), models] = True
+        paths = np.column_stack([paths[begun], models])
+        levels.append(_Level(begun, models, paths, levels[-1] if levels else None))
+    return tuple(levels)
+
+
+def _considered(view: Outlook, gains: Floats, losses: Floats, steps: int) -> tuple[int, ...]:
     """Return the models that may stand anywhere in an order; every model may stand first."""
     count = len(view.options)
     if count <= WIDTH or steps == 1:
-        return np.arange(count)
+        return tuple(range(count))
     mean = gains @ view.weights
     by_gain = np.argsort(losses - mean, kind="stable")[: WIDTH // 2]
     by_price = [n for n in np.argsort(losses / np.maximum(mean, 1e-9), kind="stable") if n not in by_gain]
-    return np.sort(np.concatenate([by_gain, np.array(by_price[: WIDTH - len(by_gain)], dtype=np.int64)]))
+    return tuple(sorted([*by_gain.tolist(), *map(int, by_price[: WIDTH - len(by_gain)])]))
 
 
 def _told(view: Outlook, path: Sequence[int], weights: RewardWeights) -> tuple[PlannedStep, ...]:

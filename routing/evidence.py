@@ -70,8 +70,7 @@ class EvidenceBook:
         return len(self._standing)
 
     def put(self, evidence: Evidence) -> tuple[bool, Evidence | None]:
-        """Take in evidence and return (does it stand now, the one that it replaced)."""
-        validate(evidence)
+        """Take in valid evidence and return (does it stand now, the one that it replaced)."""
         old = self._standing.get(evidence.key)
         if old is not None and precedence(old) >= precedence(evidence):
             return False, None

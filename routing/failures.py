@@ -26,39 +26,62 @@ SOLVED = 0.5
 
 
 class EarlierFailures:
-    """For each attempt, the failed attempts at its task before it; keyed and order-free like the voters."""
+    """For each attempt of a book, the failed attempts at its task before it; keyed and order-free like the voters.
 
-    def __init__(self) -> None:
+    A task is counted when somebody asks, not at each of its attempts' changes.
+    """
+
+    def __init__(self, book: EvidenceBook) -> None:
+        self._book = book
         self._tasks: defaultdict[str, set[str]] = defaultdict(set)
         self._earlier: dict[str, tuple[str, ...]] = {}
+        """Of attempts that followed failures."""
+        self._stale: set[str] = set()
+        """Tasks whose attempts have changed."""
 
-    def put(self, evidence: Evidence, old: Evidence | None, book: EvidenceBook) -> None:
-        """Take in evidence that stands in `book` now, in place of `old`."""
+    def put(self, evidence: Evidence, old: Evidence | None) -> None:
+        """Take in evidence that stands in the book now, in place of `old`."""
         if old is not None and old.task_key != evidence.task_key:
-            self.drop(old, book)
+            self.drop(old)
         self._tasks[evidence.task_key].add(evidence.key)
-        self._recount(evidence.task_key, book)
+        self._stale.add(evidence.task_key)
 
-    def drop(self, evidence: Evidence, book: EvidenceBook) -> None:
+    def drop(self, evidence: Evidence) -> None:
         """Forget an attempt."""
         self._tasks[evidence.task_key].discard(evidence.key)
         self._earlier.pop(evidence.key, None)
-        self._recount(evidence.task_key, book)
-        if not self._tasks[evidence.task_key]:
-            del self._tasks[evidence.task_key]
+        self._stale.add(evidence.task_key)
 
     def of(self, key: str) -> tuple[str, ...]:
         """Return the keys of the failed attempts before one."""
+        self._settle()
         return self._earlier.get(key, ())
+
+    @property
+    def any_followed(self) -> bool:
+        """Whether any attempt was made after a failure."""
+        self._settle()
+        return bool(self._earlier)
 
     def attempts(self, task_key: str) -> list[str]:
         """Return the keys of a task's attempts, sorted."""
         return sorted(self._tasks.get(task_key, ()))
 
-    def _recount(self, task_key: str, book: EvidenceBook) -> None:
+    def _settle(self) -> None:
+        while self._stale:
+            self._recount(self._stale.pop())
+
+    def _recount(self, task_key: str) -> None:
+        if not self._tasks[task_key]:
+            del self._tasks[task_key]
+            return
         failed: list[tuple[str, str]] = []
-        for attempt in sorted(map(book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
-            self._earlier[attempt.key] = tuple(key for key, model in failed if model != attempt.model)
+        for attempt in sorted(map(self._book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
+            earlier = tuple(key for key, model in failed if model != attempt.model)
+            if earlier:
+                self._earlier[attempt.key] = earlier
+            else:
+                self._earlier.pop(attempt.key, None)
             if attempt.score < SOLVED:
                 failed.append((attempt.key, attempt.model))
 
@@ -91,7 +114,7 @@ def spread_and_offsets(chances: Floats, scores: Floats, counts: Floats, found: P
         counts: (N,) how much each counts.
         found: which attempts followed which failures.
     """
-    by_spread = np.stack([curves(chances, spread) for spread in SPREADS])  # (spreads, N, Q)
+    by_spread = curves(chances, np.array(SPREADS)[:, None])  # (spreads, N, Q)
     missed = np.log(np.maximum(1 - by_spread, 1e-9))[:, found.failed]
     weights = NODE_WEIGHTS * np.exp(np.add.reduceat(missed, found.starts, axis=1))  # (spreads, J, Q)
     expected = (weights * by_spread[:, found.later]).sum(axis=2) / weights.sum(axis=2)

@@ -84,5 +84,5 @@ class FalsePasses:
         return names, posterior
 
     def _rows(self, newest: Sequence[_Wrong]) -> tuple[Floats, Floats, Floats]:
-        x = np.array([self._features[wrong.key] for wrong in newest]).reshape(len(newest), SIZE)
+        x = self._features.stacked([wrong.key for wrong in newest]) if newest else np.empty((0, SIZE))
         return x, np.array([float(wrong.passed) for wrong in newest]), np.ones(len(newest))

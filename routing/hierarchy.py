@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,34 +76,57 @@ class Rows:
         """Whose each of the N attempts is."""
         return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
 
-    def slices(self) -> list[tuple[int, slice]]:
-        """Return (model, its attempts) for each model that has any."""
-        return [(n, slice(a, b)) for n, (a, b) in enumerate(zip(self.bounds, self.bounds[1:], strict=False)) if a < b]
+    @cached_property
+    def active(self) -> NDArray[np.int64]:
+        """The features that any attempt has. Of the others' weights nothing was learnt."""
+        return np.flatnonzero(self.x.any(axis=0))
+
+    @cached_property
+    def compact(self) -> Floats:
+        """(N, A) features, the active ones alone."""
+        return np.ascontiguousarray(self.x[:, self.active])
+
+    @cached_property
+    def slices(self) -> Sequence[tuple[int, slice]]:
+        """(model, its attempts) for each model that has any."""
+        bounds = self.bounds.tolist()
+        return [(n, slice(a, b)) for n, (a, b) in enumerate(pairwise(bounds)) if a < b]
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Of the weights: given the shared ones each model's own block, and the shared ones."""
+    """Of the weights: given the shared ones each model's own block, and the shared ones.
 
-    blocks: Floats
-    """(M, S, S)"""
+    The priors are independent, so the weights of features that no attempt has stay as they were believed.
+    """
+
+    prior: "Prior"
     means: Floats
     """(M, S): of the whole weights w + v_m."""
+    active: NDArray[np.int64]
+    """(A,): the features that attempts have."""
+    blocks: Floats
+    """(M, A, A)"""
     shared_covariance: Floats
-    """(S, S)"""
-    own: Floats
-    """(S,): prior variances of a model's own weights."""
+    """(A, A)"""
 
     def reached(self, rows: Rows) -> Floats:
         """Return the (N,) logits of attempts."""
-        found: Floats = np.einsum("ns,ns->n", rows.x, self.means[rows.owner])
+        found = np.empty(len(rows.scores))
+        means = self.means[:, rows.active]
+        for n, mine in rows.slices:
+            found[mine] = rows.compact[mine] @ means[n]
         return found
 
     def covariance(self, models: Sequence[int], z: Floats) -> Floats:
         """Return the (len(models), len(models)) covariance of the models' logits at features z (S,)."""
-        seen = self.blocks[models] @ z
-        reach = seen / self.own
-        found: Floats = reach @ self.shared_covariance @ reach.T + np.diag(seen @ z)
+        known, others = z[self.active], np.square(z)
+        others[self.active] = 0.0
+        seen = self.blocks[models] @ known
+        reach = seen / self.prior.own[self.active]
+        found: Floats = reach @ self.shared_covariance @ reach.T + others @ self.prior.shared
+        places = np.arange(len(models))
+        found[places, places] += seen @ known + others @ self.prior.own
         return found
 
     def scores(self, models: Sequence[int], z: Floats) -> Floats:
@@ -130,8 +154,8 @@ class Prior:
 
     def posterior(self) -> Posterior:
         """Return the posterior of no attempt."""
-        models, size = self.start.shape
-        return self._given(np.zeros((models, size, size)), np.zeros((models, size)))
+        models = len(self.start)
+        return Posterior(self, self.start, np.arange(0), np.zeros((models, 0, 0)), np.zeros((0, 0)))
 
     def step(self, rows: Rows, reached: Floats, chance: Floats) -> Posterior:
         """Return the posterior after one more of Newton's steps.
@@ -144,31 +168,36 @@ class Prior:
         slope = np.maximum(chance * (1 - chance), _FLATTEST)
         masses = rows.counts * slope
         pulls = masses * reached + rows.counts * (rows.scores - chance)
-        models, size = self.start.shape
-        curvature = np.zeros((models, size, size))
-        moment = np.zeros((models, size))
-        weighted = rows.x * masses[:, None]
-        for n, mine in rows.slices():
-            curvature[n] = weighted[mine].T @ rows.x[mine]
-            moment[n] = pulls[mine] @ rows.x[mine]
-        return self._given(curvature, moment)
+        models, x = len(self.start), rows.compact
+        curvature = np.zeros((models, x.shape[1], x.shape[1]))
+        moment = np.zeros((models, x.shape[1]))
+        weighted = x * masses[:, None]
+        for n, mine in rows.slices:
+            curvature[n] = weighted[mine].T @ x[mine]
+            moment[n] = pulls[mine] @ x[mine]
+        return self._given(curvature, moment, rows.active)
 
-    def _given(self, curvature: Floats, moment: Floats) -> Posterior:
+    def _given(self, curvature: Floats, moment: Floats, active: NDArray[np.int64]) -> Posterior:
         """Return the posterior for Gaussian likelihoods of each model's whole weights.
 
         Args:
-            curvature: (M, S, S) precisions of the likelihoods.
-            moment: (M, S) precisions times means of the likelihoods.
+            curvature: (M, A, A) precisions of the likelihoods.
+            moment: (M, A) precisions times means of the likelihoods.
+            active: (A,) features that these are about.
         """
-        own = 1 / self.own
-        blocks: Floats = np.linalg.inv(curvature + np.diag(own)).astype(np.float64)
-        pulls: Floats = np.einsum("mij,mj->mi", blocks, moment + own * self.start)
+        own, start = 1 / self.own[active], self.start[:, active]
+        diagonal = np.arange(len(active))
+        curvature[:, diagonal, diagonal] += own
+        blocks: Floats = np.linalg.inv(curvature).astype(np.float64, copy=False)
+        pulls = (blocks @ (moment + own * start)[:, :, None])[:, :, 0]
         # A model's message to the shared weights, its own weights integrated out.
-        precision = np.diag(1 / self.shared + own * len(self.start)) - own[:, None] * blocks.sum(axis=0) * own
-        covariance: Floats = np.linalg.inv(precision).astype(np.float64)
-        shared = covariance @ (own * (pulls - self.start)).sum(axis=0)
-        means: Floats = pulls + np.einsum("mij,j->mi", blocks, own * shared)
-        return Posterior(blocks, means, covariance, self.own)
+        precision = -own[:, None] * blocks.sum(axis=0) * own
+        precision[diagonal, diagonal] += 1 / self.shared[active] + own * len(start)
+        covariance: Floats = np.linalg.inv(precision).astype(np.float64, copy=False)
+        shared = covariance @ (own * (pulls - start)).sum(axis=0)
+        means = self.start.copy()
+        means[:, active] = pulls + blocks @ (own * shared)
+        return Posterior(self, means, active, blocks, covariance)
 
 
 def expected(means: Floats, variances: Floats) -> Floats:

@@ -21,6 +21,7 @@ RECENT = 10_000
 _LISTS_PER_ROOT = 4
 _PROBED = 1 / 48
 """Part of the lists that a search looks into."""
+_MOST_WAITING = 1_000
 _GROWTH = 4
 """The lists are made anew when there are this many times as many vectors as when they were made."""
 _TRAINED_ON = 48
@@ -35,15 +36,19 @@ class VectorIndex:
         self._exact_to = exact_to
         self._most_recent = recent
         self._recent = self._flat()
+        self._waiting: dict[int, Vector] = {}
+        """By row: FAISS takes many at a time, when somebody searches, far faster than one after the other."""
         self._in_lists: set[int] = set()
         self._lists: faiss.IndexIVFFlat | None = None
         self._made_for = 0
 
     def __len__(self) -> int:
-        return int(self._recent.ntotal) + len(self._in_lists)
+        return len(self._waiting) + int(self._recent.ntotal) + len(self._in_lists)
 
     def add(self, row: int, vector: Vector) -> None:
-        self.add_many(np.array([row], dtype=np.int64), vector[None, :])
+        self._waiting[row] = vector
+        if len(self._waiting) == _MOST_WAITING:
+            self._take_waiting()
 
     def add_many(self, rows: NDArray[np.int64], vectors: Vector) -> None:
         """Add n rows with their (n, dimensions) vectors."""
@@ -53,6 +58,8 @@ class VectorIndex:
 
     def remove(self, row: int) -> None:
         """Remove a row; one that is not there is no error."""
+        if self._waiting.pop(row, None) is not None:
+            return
         rows = np.array([row], dtype=np.int64)
         if row in self._in_lists:
             assert self._lists is not None
@@ -63,6 +70,8 @@ class VectorIndex:
 
     def vector(self, row: int) -> Vector:
         """Return the vector of a row that is there."""
+        if row in self._waiting:
+            return self._waiting[row]
         index: Any = self._lists if row in self._in_lists else self._recent
         found: Vector = index.reconstruct(row)
         return found
@@ -72,6 +81,7 @@ class VectorIndex:
         # One query is bound by memory bandwidth, and waiting for a second thread on a busy machine cost 10 times the
         # search. The setting belongs to the calling thread, hence here.
         faiss.omp_set_num_threads(1)
+        self._take_waiting()
         found: list[tuple[float, int]] = []
         for index in (self._recent, self._lists):
             if index is not None and index.ntotal:
@@ -79,6 +89,12 @@ class VectorIndex:
                 pairs = zip(similarities[0].tolist(), rows[0].tolist(), strict=True)
                 found += [(similarity, row) for similarity, row in pairs if row >= 0]
         return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:limit]
+
+    def _take_waiting(self) -> None:
+        if self._waiting:
+            rows, vectors = np.fromiter(self._waiting, dtype=np.int64), np.stack(list(self._waiting.values()))
+            self._waiting.clear()
+            self.add_many(rows, vectors)
 
     def _flat(self) -> faiss.IndexIDMap2:
         return faiss.IndexIDMap2(faiss.IndexFlatIP(self._dimensions))

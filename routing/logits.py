@@ -19,7 +19,7 @@ def logit(probability: float) -> float:
 
 def logits(probabilities: Floats) -> Floats:
     """Return `logit` of each element."""
-    kept = np.clip(probabilities, _EDGE, 1 - _EDGE)
+    kept = np.minimum(np.maximum(probabilities, _EDGE), 1 - _EDGE)
     found: Floats = np.log(kept / (1 - kept))
     return found
 

@@ -1,12 +1,13 @@
 """The memory: what was tried on similar tasks, found by cosine similarity. A cache of the database in one process."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from routing.errors import EncoderError
-from routing.evidence import precedence, validate
+from routing.evidence import precedence
 from routing.index import VectorIndex
 from routing.types import Encoder, Evidence, Neighbour, Vector
 
@@ -42,16 +43,14 @@ class VectorMemory:
         return key in self._entries
 
     def put(self, evidence: Evidence) -> list[str]:
-        """Add or replace an entry and return the keys that had to leave for it.
+        """Add or replace an entry, of valid evidence, and return the keys that had to leave for it.
 
         An entry keeps its place in the queue when it is replaced. One of another encoder, or without a vector, is
         kept but never compared.
 
         Raises:
-            RoutingError: a number is out of range.
             EncoderError: the vector has another length than the encoder's, or is not a unit vector.
         """
-        validate(evidence)
         vector = self._comparable(evidence)
         stripped = evidence.bare
         entry = self._entries.get(evidence.key)
@@ -111,7 +110,7 @@ class VectorMemory:
         if evidence.embedding is None or evidence.encoder != self._encoder.name:
             return None
         vector = self._shaped(evidence.embedding)
-        length = float(np.linalg.norm(vector))
+        length = math.sqrt(vector @ vector)
         if length == 0.0:  # a text without a single word; it is like nothing
             return None
         if not abs(length - 1.0) < 1e-3:

@@ -83,6 +83,7 @@ class Router:
         self.max_attempts = max_attempts
         self._voters = make_voters(voter_weights, reward_weights, factories)
         self._voter_weights = {name: voter_weights[name] for name in self._voters}
+        self._slow_voters = ahead.slow(self._voters.values())
         self._orchestrator = Orchestrator(self._voters, reward_weights, max_attempts)
         self._memory = VectorMemory(self.encoder, memory_capacity)
         self._costs = CostModel()
@@ -318,10 +319,12 @@ class Router:
         budget_usd: float | None,
     ) -> RoutingTask:
         """Ask the slow voters: what they need is read within the lock, and nobody else waits for their answers."""
+        if not self._slow_voters:
+            return task
         with self._lock:
             everything = candidates(self.pool, self._costs, task)
             left = everything.without(_left_out(everything, exclude, allow, deny, budget_usd))
-            calls = ahead.prepare(self._voters.values(), task, self._memory, left) if left.names else {}
+            calls = ahead.prepare(self._slow_voters, task, self._memory, left) if left.names else {}
         return replace(task, votes_ahead=ahead.ask(calls)) if calls else task
 
     def _expected_before(self, task: RoutingTask, model: str, options: Mapping[str, Option]) -> Option:
@@ -349,6 +352,8 @@ class Router:
         verified = evidence.verifier_score
         if evidence.final and verified is None:
             verified = self._calibration.verifier_score(evidence.key)
+        if (views, namings, verified) == (evidence.views, evidence.namings, evidence.verifier_score):
+            return evidence
         return replace(evidence, views=views, namings=namings, verifier_score=verified)
 
     def _embedded(self, task: RoutingTask) -> RoutingTask:

@@ -39,7 +39,7 @@ def test_the_mode_is_that_of_scikit_learn(attempts: int) -> None:
     rows = drawn(attempts, seed=attempts)
     design = np.zeros((len(rows.x), (1 + MODELS) * SIZE))
     design[:, :SIZE] = rows.x * np.sqrt(SPREADS.shared())
-    for model, mine in rows.slices():
+    for model, mine in rows.slices:
         design[mine, (1 + model) * SIZE : (2 + model) * SIZE] = rows.x[mine] * np.sqrt(SPREADS.own())
     peer = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=5000)
     peer.fit(design, rows.scores, sample_weight=rows.counts)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from routing.errors import RoutingError
 from routing.failures import PRIOR_SPREAD
+from routing.router import Router
 from routing.types import Dimension, Evidence, Neighbour, Voter
 from routing.voters import FACTORIES, VoterError, make_voters
 from routing.voters.bandit import Bandit
@@ -211,4 +212,4 @@ def test_a_wrong_weight_is_named(weights: dict[str, float], words: str) -> None:
 )
 def test_evidence_out_of_range_is_refused(wrong: Evidence) -> None:
     with pytest.raises(RoutingError):
-        DimensionBest().learn(wrong)
+        Router(make_pool()).observe(wrong)
