@@ -5,8 +5,11 @@ order of their revisions, by a slow transaction or a clock that lags: a reader l
 skips what it has applied already.
 """
 
+import contextlib
+import gc
 import threading
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Protocol, cast
 
@@ -143,7 +146,7 @@ class EvidenceFeed:
 
     def catch_up(self, router: _Learner) -> int:
         """Apply every row that is new or changed since the last call and return how many. Safe to repeat."""
-        with self._lock:
+        with self._lock, _without_garbage_collection():
             return self._catch_up(router)
 
     def _catch_up(self, router: _Learner) -> int:
@@ -182,6 +185,18 @@ class EvidenceFeed:
         )
         with self._database.session() as session:
             return list(session.execute(query))
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """All that is read stays: to look through more and more of it for garbage is a fifth of the time of a start."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
