@@ -269,6 +269,7 @@ class Router:
             tried: score of each attempt so far by model, as the verifier gave it.
             remaining_usd: what may still be spent, None for no limit.
 
+        Nothing is drawn: what is expected of the models is the decision's, or its scenario's where it explored.
         A pinned decision is not escalated: the person asked for that model and no other.
         """
         if decision.pinned:

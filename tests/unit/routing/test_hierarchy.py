@@ -69,3 +69,19 @@ def test_what_one_model_shows_is_believed_of_the_others_in_part() -> None:
 
     assert first > second > 0.2
     assert second == pytest.approx(third)
+
+
+def test_of_features_that_no_attempt_has_the_prior_is_believed() -> None:
+    drawn_rows = drawn(30, seed=2)
+    x = drawn_rows.x.copy()
+    x[:, 1] = 0.0
+    rows = Rows(x, drawn_rows.scores, drawn_rows.counts, drawn_rows.bounds)
+    z = np.eye(SIZE)[1]
+    posterior = fitted(rows, np.zeros(MODELS))
+
+    assert posterior.means @ z == pytest.approx(np.zeros(MODELS))
+    shared, own = SPREADS.shared()[1], SPREADS.own()[1]
+    assert posterior.covariance(range(MODELS), z) == pytest.approx(np.full((MODELS, MODELS), shared) + own * np.eye(3))
+    both = z + np.eye(SIZE)[INTERCEPT]
+    alone = posterior.covariance(range(MODELS), np.eye(SIZE)[INTERCEPT])
+    assert posterior.covariance(range(MODELS), both) == pytest.approx(alone + shared + own * np.eye(MODELS))

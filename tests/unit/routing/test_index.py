@@ -69,3 +69,12 @@ def test_what_was_removed_is_gone_and_what_is_there_can_be_read(vectors: Vector)
         assert np.array_equal(index.vector(row), vectors[row])
     index.add(0, vectors[0])
     assert index.search(vectors[0], 1)[0][1] == 0
+
+
+def test_what_was_added_and_not_yet_searched_is_there_all_the_same(vectors: Vector) -> None:
+    index = filled(vectors[:3], exact_to=1000)
+    index.remove(1)
+
+    assert len(index) == 2
+    assert index.vector(2).tolist() == vectors[2].tolist()
+    assert [row for _, row in index.search(vectors[1], 10)] == nearest(vectors[:3], vectors[1], gone={1})
