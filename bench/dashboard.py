@@ -9,15 +9,16 @@ the page has to take that in.
     dashboard.{sqlite,postgres}.p95_ms        the slowest page's 95th percentile
     dashboard.{sqlite,postgres}.overview_ms   the 95th percentile of the overview, its longest period included
 
-Postgres: the one in DATABASE_URL's place is left alone; `ACROUTER_BENCH_POSTGRES` names an empty database for it, e.g.
-`postgresql://postgres@localhost/bench`. Without it only SQLite is measured, and that is said.
+Both pasts are made anew and thrown away. `ACROUTER_BENCH_POSTGRES` names a Postgres server, e.g.
+`postgresql://postgres@localhost/postgres`; without it only SQLite is measured, and that is said.
 """
 
 import asyncio
-import os
 import statistics
+import tempfile
 import time
 from collections.abc import Mapping, MutableMapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,9 +29,10 @@ from rich.table import Table
 from sqlmodel import col, select
 
 from bench.dashboard_data import Scale, fill
+from bench.postgres import SETTING, server_url, throwaway_database
 from store import migrations
 from store.database import Database
-from store.settings import Settings, load_settings
+from store.settings import Settings
 from store.states import LedgerKind, TaskState
 from store.tables import Ledger, Task
 from store.types import utc_now
@@ -69,25 +71,25 @@ PAGES = (
 
 def run(console: Console) -> dict[str, float]:
     """Measure and print, and return the figures by their names."""
-    folder = (load_settings().data_dir / "bench" / "dashboard").absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    databases = {"sqlite": f"sqlite:///{folder / 'past.sqlite3'}"}
-    if postgres := os.environ.get("ACROUTER_BENCH_POSTGRES"):  # not a setting of the product
-        databases["postgres"] = postgres.replace("postgresql://", "postgresql+psycopg://", 1)
-    else:
-        console.print("Postgres is not measured: ACROUTER_BENCH_POSTGRES names no database.")
     figures: dict[str, float] = {}
-    for name, url in databases.items():
-        times = measure(console, name, url, folder, tasks=TASKS, rounds=ROUNDS)
-        figures[f"dashboard.{name}.p95_ms"] = max(percentile(one) for one in times.values())
-        figures[f"dashboard.{name}.overview_ms"] = max(
-            percentile(one) for page, one in times.items() if page.startswith("/overview")
-        )
+    with tempfile.TemporaryDirectory(prefix="acrouter-dashboard-") as made, ExitStack() as databases:
+        folder = Path(made)
+        urls = {"sqlite": f"sqlite:///{folder / 'past.sqlite3'}"}
+        if server := server_url():
+            urls["postgres"] = databases.enter_context(throwaway_database(server))
+        else:
+            console.print(f"Postgres is not measured: {SETTING} names no server.")
+        for name, url in urls.items():
+            times = measure(console, name, url, folder, tasks=TASKS, rounds=ROUNDS)
+            figures[f"dashboard.{name}.p95_ms"] = max(percentile(one) for one in times.values())
+            figures[f"dashboard.{name}.overview_ms"] = max(
+                percentile(one) for page, one in times.items() if page.startswith("/overview")
+            )
     return figures
 
 
 def measure(console: Console, name: str, url: str, folder: Path, *, tasks: int, rounds: int) -> dict[str, list[float]]:
-    """Return each page's times in milliseconds; the past is made where the database has none."""
+    """Return each page's times in milliseconds; the past is made in an empty database."""
     from fastapi.testclient import TestClient
     from pydantic import SecretStr
 
@@ -96,11 +98,10 @@ def measure(console: Console, name: str, url: str, folder: Path, *, tasks: int, 
 
     database = Database(url)
     migrations.upgrade(database)
-    with database.reading() as session:
-        filled = session.exec(select(Task.id).limit(1)).first() is not None
-    if not filled:
-        with console.status(f"{name}: making a past of {tasks} tasks"):
-            fill(database, Scale(tasks))
+    with console.status(f"{name}: making a past of {tasks} tasks"):
+        started = time.perf_counter()
+        fill(database, Scale(tasks))
+    console.print(f"{name}: a past of {tasks} tasks took {time.perf_counter() - started:.0f} s to make.")
     settings = Settings(_env_file=None, data_dir=folder, github_webhook_secret=SecretStr("x" * 32))
     started = time.perf_counter()
     app = create_app(settings, database, _NoQueue())

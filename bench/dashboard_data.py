@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection
 from sqlmodel import SQLModel
 
+from bench import bulk
 from store.database import Database
 from store.states import AttemptState, LedgerKind, OutcomeKind, TaskKind, TaskState, Trigger
 from store.tables import (
     Attempt,
     Decision,
-    Delivery,
     Heartbeat,
     History,
     Installation,
@@ -37,6 +37,11 @@ DIMENSIONS = ("bug_fixing", "code_generation", "test_generation", "code_refactor
 _HARD = ("algorithm", "code_refactoring")
 PEOPLE = ("ada", "grace", "linus", "barbara", "edsger", "margaret")
 REPOSITORIES = tuple((100 + n, f"octo/{name}") for n, name in enumerate(("shop", "tools", "site", "api", "docs")))
+_TABLES = tuple(
+    SQLModel.metadata.tables[str(one.__tablename__)]
+    for one in (Task, Decision, Attempt, Verification, Outcome, History, Ledger, MemoryEntry)
+)
+"""Parents before children."""
 _AT_ONCE = 2000
 _TITLES = (
     "Crash when the cart is empty",
@@ -69,11 +74,8 @@ class _Rows:
         rows.append(values)
 
     def write(self) -> None:
-        # Parents before children.
-        for table in (Delivery, Task, Decision, Attempt, Verification, Outcome, History, Ledger, MemoryEntry):
-            rows = self.waiting.pop(str(table.__tablename__), [])
-            if rows:
-                self.connection.execute(insert(SQLModel.metadata.tables[str(table.__tablename__)]), rows)
+        for table in _TABLES:
+            bulk.write(self.connection, table, self.waiting.pop(table.name, []))
 
 
 def fill(
@@ -90,8 +92,8 @@ def fill(
             session.add(Repository(id=identity, installation_id=7, full_name=name, default_branch="main"))
         session.add(Heartbeat(name="worker-1", role="worker", seen_at=now))
     ids = _Ids()
-    for start in range(0, scale.tasks, _AT_ONCE):
-        with database.engine.begin() as connection:
+    with bulk.loading(database, _TABLES) as connection:
+        for start in range(0, scale.tasks, _AT_ONCE):
             rows = _Rows(connection, {})
             for number in range(start, min(scale.tasks, start + _AT_ONCE)):
                 at = begins + lasts * (number / scale.tasks)

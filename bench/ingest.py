@@ -7,7 +7,7 @@ side; the load comes from a process of its own over a fixed number of connection
 - `p99_ms`: the latency at half of that rate, counted from the moment a request was due.
 - `lost`: acknowledged deliveries that are not in the database after the server was ended by SIGKILL under load.
 
-Needs Node.js and npm, and a Postgres server by its URL in BENCH_POSTGRES_URL; its databases are made and dropped.
+Needs Node.js and npm, and a Postgres server by its URL in ACROUTER_BENCH_POSTGRES; its databases are made and dropped.
 """
 
 import json
@@ -21,17 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy
 from rich.console import Console
-from sqlalchemy.engine import make_url
 from sqlmodel import select
 
+from bench.postgres import SETTING, server_url, throwaway_database
 from bot.demo.throwaway import free_port, make_private_key
 from bot.signature import sign
 from store.database import Database
@@ -56,9 +54,9 @@ def run(console: Console) -> dict[str, float]:
     Raises:
         BenchError: Node.js or Postgres is missing, or a server did not come up.
     """
-    postgres = os.environ.get("BENCH_POSTGRES_URL", "")
+    postgres = server_url()
     if not postgres:
-        raise BenchError("Set BENCH_POSTGRES_URL to a server, e.g. postgresql://postgres@localhost/postgres.")
+        raise BenchError(f"Set {SETTING} to a server, e.g. postgresql://postgres@localhost/postgres.")
     secret = secrets.token_hex(32)
     with tempfile.TemporaryDirectory(prefix="acrouter-ingest-") as folder:
         bench = _Bench(Path(folder), secret)
@@ -198,17 +196,8 @@ def _database(kind: str, folder: Path, postgres: str) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'ingest.sqlite3'}"
         return
-    server = make_url(postgres).set(drivername="postgresql+psycopg")
-    name = f"acrouter_bench_{uuid.uuid4().hex}"
-    engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
-    try:
-        yield server.set(database=name).render_as_string(hide_password=False)
-    finally:
-        with engine.connect() as connection:
-            connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
-        engine.dispose()
+    with throwaway_database(postgres) as url:
+        yield url
 
 
 def _install_probot() -> Path:
