@@ -144,6 +144,9 @@ class Task(SQLModel, table=True):
     lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     not_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """A queued task waits until then, e.g. for the end of a rate limit."""
+    waiting_since: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """When something outside began to keep it from being worked on: GitHub, or the models' endpoints. None: nothing
+    does."""
     tries: int = 0
     """How often a worker took it; a task that keeps killing its worker is given up."""
     report_due: bool = Field(default=True, index=True)
@@ -320,6 +323,20 @@ class Ledger(SQLModel, table=True):
     repository_id: int | None = Field(default=None, sa_type=BigInteger, index=True)
     model: str = Field(default="", max_length=200)
     at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime, index=True)
+
+
+class ModelEndpoint(SQLModel, table=True):
+    """The circuit breaker of a model's endpoint (`workers.breakers`); of one whose last attempt it answered, no row."""
+
+    model: str = Field(primary_key=True, max_length=200)
+    failures: int = 0
+    """In a row."""
+    failed_at: datetime = Field(sa_type=UtcDateTime)
+    """The last one."""
+    retry_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """The model is passed over until then. None: it has not failed often enough."""
+    error: str = Field(default="", sa_type=Text)
+    """Of the last failure."""
 
 
 class Heartbeat(SQLModel, table=True):

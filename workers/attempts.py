@@ -153,6 +153,8 @@ def begin(run: Run, decision: RoutingDecision) -> Attempt:
             task_id=task.id, decision_id=row.id, number=max(numbers, default=0) + 1, model=decision.chosen
         )
         session.add(attempt)
+        run.runtime.breakers.tried(session, decision.chosen)
+        task.waiting_since = None
         record(
             session,
             task,
@@ -242,6 +244,10 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         merged = session.merge(attempt)
         session.flush()
         session.refresh(merged)
+        if agent_run.exit_status == "ModelError":
+            run.runtime.breakers.failed(session, attempt.model, agent_run.error)
+        elif attempt.state is AttemptState.FINISHED:
+            run.runtime.breakers.answered(session, attempt.model)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
 
 

@@ -36,10 +36,11 @@ class Brain:
         pinned: str = "",
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
+        resting: Collection[str] = (),
         budget_usd: float | None = None,
         explore: bool = True,
     ) -> RoutingDecision:
-        """Decide on the first model.
+        """Decide on the first model. `resting`: models whose endpoints fail.
 
         Raises:
             NoModelLeft: no model may be used; the message says why.
@@ -47,7 +48,13 @@ class Brain:
         """
         self.catch_up()
         return self.router.decide(
-            task, pinned=pinned or None, allow=allow, deny=deny, budget_usd=budget_usd, explore=explore
+            task,
+            pinned=pinned or None,
+            allow=allow,
+            deny=deny,
+            exclude=resting,
+            budget_usd=budget_usd,
+            explore=explore,
         )
 
     def escalate(
@@ -57,17 +64,18 @@ class Brain:
         *,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
+        resting: Collection[str] = (),
         budget_usd: float,
     ) -> RoutingDecision | None:
         """Decide on the next model after failures, or return None where stopping is worth more.
 
-        `tried` maps each model that had its chance to its score. No exploration: an escalation has the money of one
+        `tried` maps each model that had its chance to its score; `resting`: models whose endpoints fail. No exploration: an escalation has the money of one
         task and the failures on it to go by.
         """
         self.catch_up()
         try:
             left = self.router.decide(
-                task, exclude=tuple(tried), allow=allow, deny=deny, budget_usd=budget_usd, explore=False
+                task, exclude=(*tried, *resting), allow=allow, deny=deny, budget_usd=budget_usd, explore=False
             )
         except NoModelLeft:
             return None

@@ -29,5 +29,13 @@ class TargetGone(ForgeError):  # noqa: N818
     """The issue, PR, branch or repository is not there any more, or the App may not see it."""
 
 
+class NoEndpointAnswers(PipelineError):  # noqa: N818
+    """The endpoints of all models that may be used fail. The task waits in the queue until `retry_at`."""
+
+    def __init__(self, message: str, retry_at: datetime) -> None:
+        super().__init__(message)
+        self.retry_at = retry_at
+
+
 class BudgetError(PipelineError):
     """A cap cannot be what somebody asked for."""

@@ -18,6 +18,7 @@ def record(session: Session, task: Task, state: TaskState, message: str, **data:
     now = utc_now()
     if state != task.state and not state.is_open:
         task.finished_at = task.finished_at or now
+        task.waiting_since = None
     message = _clean(message)
     task.state = state
     task.reason = message

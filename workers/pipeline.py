@@ -1,6 +1,6 @@
 """The pipeline of one task: fetch context, route, attempt, verify, escalate, publish, remember."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -10,7 +10,7 @@ from routing import RoutingDecision
 from routing.errors import NoModelLeft
 from sandbox.errors import RemoteUnavailable
 from store.errors import AcrouterError
-from store.states import TaskState
+from store.states import TaskKind, TaskState
 from store.tables import Attempt, Task
 from store.tracing import span
 from store.types import utc_now
@@ -18,7 +18,7 @@ from workers import attempts, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
 from workers.endings import why_nothing
-from workers.errors import ForgeError, ForgeTemporary, LeaseLost, TargetGone
+from workers.errors import ForgeError, ForgeTemporary, LeaseLost, NoEndpointAnswers, TargetGone
 from workers.history import record
 from workers.interrupted import write_off
 from workers.reports import try_report
@@ -30,13 +30,15 @@ from workers.wiring import target_of
 _log = structlog.get_logger(__name__)
 
 MAX_TRIES = 5
-"""Workers that may take one task before it is given up."""
+"""Workers that may be lost with one task before it is given up."""
 MAX_REFUSED_TRIES = 3
 """Tries that one task makes while GitHub refuses: some refusals are of the moment (a replica that lags, a clock, a
 check against abuse), and what was paid for is kept."""
 _PAUSE = timedelta(seconds=30)
-"""Before a task's second try. Each further pause is four times as long: together they outlast most of GitHub's bad
-hours, and what was paid for waits with them."""
+"""Before the second try after a refusal, or while GitHub or the models do not answer. The next ones are longer."""
+_LONGEST_PAUSE = timedelta(minutes=30)
+LONGEST_WAIT = timedelta(days=1)
+"""For GitHub or the models' endpoints to answer again; what was paid for waits with the task."""
 
 
 def work_on(runtime: Runtime, task_id: int) -> None:
@@ -98,25 +100,58 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
     if made and (task.pinned_model or config.escalation == "off"):
         return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
-    allow, deny = config.models.allow or None, config.models.deny
-    left_usd = task.budget_usd - run.spent_usd()
-    decision: RoutingDecision | None
-    if made:
-        # A model that could not be used had no chance; for this task it is as good as one that failed.
-        tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
-        decision = run.runtime.brain.escalate(work.routing_task, tried, allow=allow, deny=deny, budget_usd=left_usd)
-    else:
-        decision = run.runtime.brain.choose(
-            work.routing_task,
-            pinned=task.pinned_model,
-            allow=allow,
-            deny=deny,
-            budget_usd=left_usd,
-            explore=config.exploration == "on",
-        )
+    if not made:
+        return _first_decision(run, work)
+    # A model that could not be used had no chance; for this task it is as good as one that failed.
+    tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
+    decision = run.runtime.brain.escalate(
+        work.routing_task,
+        tried,
+        allow=config.models.allow or None,
+        deny=config.models.deny,
+        resting=_resting(run),
+        budget_usd=task.budget_usd - run.spent_usd(),
+    )
     if decision is None:
         run.note("No other model is worth its money on this task.")
     return decision
+
+
+def _first_decision(run: Run, work: Work) -> RoutingDecision:
+    """Choose among all models. Those whose endpoints fail are passed over, unless a person asked for one of them, or
+    waits for the answer at the command line.
+
+    Raises:
+        NoEndpointAnswers: there are models to choose from, but the endpoints of all of them fail.
+        NoModelLeft: no model may be used.
+    """
+    config, task = work.source.config, run.task()
+
+    def choose(resting: Collection[str]) -> RoutingDecision:
+        return run.runtime.brain.choose(
+            work.routing_task,
+            pinned=task.pinned_model,
+            allow=config.models.allow or None,
+            deny=config.models.deny,
+            resting=resting,
+            budget_usd=task.budget_usd - run.spent_usd(),
+            explore=config.exploration == "on",
+        )
+
+    resting = {} if task.pinned_model or task.kind is TaskKind.LOCAL else _resting(run)
+    try:
+        return choose(resting)
+    except NoModelLeft:
+        if not resting:
+            raise
+        choose(())  # raises where it is not for the endpoints that none is left
+        words = f"The endpoints of {', '.join(sorted(resting))} fail; the task waits until one may be tried again."
+        raise NoEndpointAnswers(words, min(resting.values())) from None
+
+
+def _resting(run: Run) -> Mapping[str, datetime]:
+    with run.runtime.database.reading() as session:
+        return run.runtime.breakers.open(session)
 
 
 def remember(run: Run, work: Work, attempted: Attempted) -> None:
@@ -147,12 +182,14 @@ def _to_its_end(run: Run) -> None:
     except StoppedByPerson as stop:
         _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
-        _back_to_the_queue(run, str(reason), free_of_charge=True)
+        _back_to_the_queue(run, str(reason))
     except (TargetClosed, TargetMoved) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))
-    except (ForgeError, RemoteUnavailable) as reason:
+    except (ForgeTemporary, RemoteUnavailable, NoEndpointAnswers) as reason:
+        _wait(run, str(reason), getattr(reason, "retry_at", None))
+    except ForgeError as reason:
         _ask_again(run, reason)
     except NoModelLeft as reason:
         _end(run, TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
@@ -168,10 +205,22 @@ def _to_its_end(run: Run) -> None:
         )
 
 
-def _ask_again(run: Run, reason: ForgeError | RemoteUnavailable) -> None:
-    """GitHub did not do what it was asked for: another worker tries, after a refusal `MAX_REFUSED_TRIES` times."""
-    if isinstance(reason, ForgeTemporary | RemoteUnavailable) or run.task().tries < MAX_REFUSED_TRIES:
-        _back_to_the_queue(run, str(reason), retry_at=getattr(reason, "retry_at", None))
+def _wait(run: Run, reason: str, retry_at: datetime | None) -> None:
+    """Something outside does not answer. The task waits for it in the queue, `LONGEST_WAIT` at most; no try counts."""
+    now = utc_now()
+    since = run.task().waiting_since or now
+    if now - since >= LONGEST_WAIT:
+        _end(run, TaskState.FAILED, f"Given up after waiting since {since:%Y-%m-%d %H:%M} UTC. The last try: {reason}")
+        return
+    pause = min(max(now - since, _PAUSE), _LONGEST_PAUSE)
+    _back_to_the_queue(run, reason, until=min(max(retry_at or now, now + pause), since + LONGEST_WAIT), since=since)
+
+
+def _ask_again(run: Run, reason: ForgeError) -> None:
+    """GitHub refused: another worker tries, up to `MAX_REFUSED_TRIES` times."""
+    tries = run.task().tries
+    if tries < MAX_REFUSED_TRIES:
+        _back_to_the_queue(run, str(reason), until=utc_now() + _PAUSE * 4 ** (tries - 1), counts=True)
     else:
         _end(run, TaskState.STOPPED if isinstance(reason, TargetGone) else TaskState.FAILED, str(reason))
 
@@ -198,18 +247,15 @@ def _tell_if_due(runtime: Runtime, task_id: int) -> None:
 
 
 def _back_to_the_queue(
-    run: Run, reason: str, *, retry_at: datetime | None = None, free_of_charge: bool = False
+    run: Run, reason: str, *, until: datetime | None = None, since: datetime | None = None, counts: bool = False
 ) -> None:
-    """The next worker goes on from the database. A task is given up after `MAX_TRIES` of them."""
+    """The next worker goes on from the database, not before `until`. The try `counts` where the task is to blame."""
     with run.lease.transaction() as (session, task):
         write_off(session, task)
-        if free_of_charge:
-            task.tries -= 1  # the task is not to blame for a shutdown
-        if task.tries >= MAX_TRIES:
-            record(session, task, TaskState.FAILED, f"Given up after {task.tries} tries. The last one: {reason}")
-            return
-        pause_ends = utc_now() + _PAUSE * 4 ** (task.tries - 1)
-        task.not_before = None if free_of_charge else max(retry_at or pause_ends, pause_ends)
+        if not counts:
+            task.tries -= 1
+        task.not_before = until
+        task.waiting_since = since or task.waiting_since
         record(session, task, TaskState.QUEUED, reason)
 
 

@@ -11,6 +11,7 @@ from store.database import Database
 from store.settings import Settings
 from workers.baselines import Baselines
 from workers.brain import Brain
+from workers.breakers import Breakers, EndpointBreakers
 from workers.ports import DeliveryHandler, Forge, Queue
 
 
@@ -28,6 +29,7 @@ class Runtime:
     brain: Brain
     name: str
     """Names this process in leases and heartbeats: host and process id."""
+    breakers: Breakers = field(default_factory=EndpointBreakers)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the process must end: what is held is handed back."""
 

@@ -159,13 +159,15 @@ class Facts:
         paid = self.spend if spend is None else take(self.spend, spend)
         if tasks.all():
             return replace(self, spend=paid, rows=self.task_rows)
-        attempts = tasks[self.task_rows]
+        kept, attempts = np.flatnonzero(tasks), np.flatnonzero(tasks[self.task_rows])
+        rows = self.task_rows[_part(attempts)]
+        follow_each_other = isinstance(_part(kept), slice)
         return replace(
             self,
-            tasks=take(self.tasks, tasks),
+            tasks=take(self.tasks, kept),
             attempts=take(self.attempts, attempts),
             spend=paid,
-            rows=(np.cumsum(tasks) - 1)[self.task_rows[attempts]],
+            rows=rows - kept[0] if follow_each_other else (np.cumsum(tasks) - 1)[rows],
             columns={},
         )
 
@@ -193,11 +195,15 @@ def take(columns: Columns, mask: Bools | Ints) -> Columns:
 
     Rows that follow each other are not copied: facts never change, and a period's tasks have followed each other.
     """
-    rows = np.flatnonzero(mask) if mask.dtype == np.bool_ else mask
+    part = _part(np.flatnonzero(mask) if mask.dtype == np.bool_ else mask)
+    return type(columns)(**{name: column[part] for name, column in vars(columns).items()})
+
+
+def _part(rows: Ints) -> slice | Ints:
+    """Return row numbers in order as a slice, where they follow each other."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-        part = slice(int(rows[0]), int(rows[-1]) + 1)
-        return type(columns)(**{name: column[part] for name, column in vars(columns).items()})
-    return type(columns)(**{name: column.take(rows) for name, column in vars(columns).items()})
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def alike(first: Columns, second: Columns, but: str = "") -> bool:

@@ -101,6 +101,8 @@ class FactsStore:
                 return old if repositories == old.repositories else replace(old, repositories=repositories)
             if len(spend.day):
                 self._newest_day = int(spend.day.max())
+            if np.array_equal(tasks.id, old.tasks.id) and np.array_equal(attempts.task, old.attempts.task):
+                return Facts(tasks, attempts, spend, *self._words, repositories, rows=old.task_rows)
             return self._facts_of(tasks, attempts, spend, repositories)
 
     def _facts_of(

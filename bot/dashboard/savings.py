@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from bot.dashboard.facts import Bools, Floats, Ints
+from bot.dashboard.facts import Floats, Ints
 from bot.dashboard.intervals import Z95, Interval
 
 Method = Literal["inverse propensity", "plug-in by dimension"]
@@ -86,12 +86,12 @@ def compare(
     method: Method = "inverse propensity" if drawn else "plug-in by dimension"
     policies: list[Policy] = []
     for code in np.unique(logged.model):
-        chosen = logged.model == code
+        chosen = np.flatnonzero(logged.model == code)
         weights = _propensity_weights(logged, chosen) if drawn else _stratum_weights(logged, chosen)
         if weights is None or (effective := effective_size(weights)) < ENOUGH:
             continue
-        success = weighted_mean(weights, logged.first_won)
-        usd = weighted_mean(weights, logged.first_usd)
+        success = weighted_mean(weights, logged.first_won[chosen])
+        usd = weighted_mean(weights, logged.first_usd[chosen])
         reward = score_weight * success.value - usd_weight * usd.value
         policies.append(Policy(models[int(code)], _in_unit(success), usd, reward, effective))
     if not policies:
@@ -125,25 +125,24 @@ def effective_size(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
-def _propensity_weights(logged: Logged, chosen: Bools) -> Floats:
-    safe = np.where(logged.propensity > 0, logged.propensity, np.inf)
-    return np.where(chosen, 1.0 / safe, 0.0)
+def _propensity_weights(logged: Logged, chosen: Ints) -> Floats:
+    """Weigh the tasks that a model got first; all others weigh nothing."""
+    propensity = logged.propensity[chosen]
+    weights: Floats = 1.0 / np.where(propensity > 0, propensity, np.inf)
+    return weights
 
 
-def _stratum_weights(logged: Logged, chosen: Bools) -> Floats | None:
-    """Weight a model's tasks so that each dimension counts as much as it does among all tasks.
+def _stratum_weights(logged: Logged, chosen: Ints) -> Floats | None:
+    """Weigh a model's tasks so that each dimension counts as much as it does among all tasks.
 
     None where the model was never tried in dimensions that make up half of the tasks.
     """
-    weights = np.zeros(len(chosen))
-    covered = 0
-    for dimension in np.unique(logged.dimension):
-        within = logged.dimension == dimension
-        mine = within & chosen
-        if mine.any():
-            weights[mine] = within.sum() / mine.sum()
-            covered += int(within.sum())
-    return weights if covered * 2 >= len(chosen) else None
+    all_tasks = np.bincount(logged.dimension)
+    own_dimensions = logged.dimension[chosen]
+    own = np.bincount(own_dimensions, minlength=len(all_tasks))
+    covered = int(all_tasks[own > 0].sum())
+    weights: Floats = all_tasks[own_dimensions] / own[own_dimensions]
+    return weights if covered * 2 >= len(logged.model) else None
 
 
 def _acrouter(logged: Logged, score_weight: float, usd_weight: float) -> Policy:

@@ -8,7 +8,7 @@ import numpy as np
 from bot.dashboard import verdicts
 from bot.dashboard.facts import DAY_S, Facts, Ints
 from bot.dashboard.periods import Period
-from bot.dashboard.stats import MICROS
+from bot.dashboard.stats import MICROS, count_marks
 
 _WEEKS_FROM_DAYS = 60
 
@@ -34,15 +34,15 @@ def series(facts: Facts, period: Period, models: Sequence[str]) -> Series:
     start = period.last + 1 - count * days
     starts = tuple(start + days * number for number in range(count))
     won, lost = verdicts.won_attempts(facts), verdicts.lost_attempts(facts)
-    task_place = ((facts.tasks.created // DAY_S).astype(np.int64) - start) // days
+    # Whole numbers are divided faster.
+    task_place = (facts.tasks.created.astype(np.int64) // DAY_S - start) // days
     place = task_place[facts.task_rows] + facts.attempts.model.astype(np.int64) * count
     spend_place = (facts.spend.day - start) // days + facts.spend.model.astype(np.int64) * count
 
-    def by_model(places: Ints, weights: Ints | None = None) -> Ints:
-        return np.bincount(places, weights, minlength=count * len(facts.models.names)).reshape(-1, count)
-
-    money = by_model(spend_place, facts.spend.micros) / MICROS
-    tried, wins, cases = by_model(place), by_model(place[won]), by_model(place[won | lost])
+    length = count * len(facts.models.names)
+    money = np.bincount(spend_place, facts.spend.micros, minlength=length).reshape(-1, count) / MICROS
+    tries, marked = count_marks(place, (won, won | lost), length)
+    tried, wins, cases = (one.reshape(-1, count) for one in (tries, *marked))
     spend: dict[str, tuple[float, ...]] = {}
     success: dict[str, tuple[float | None, ...]] = {}
     attempts: dict[str, tuple[int, ...]] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bot.dashboard import verdicts
-from bot.dashboard.facts import Bools, Facts, Floats, Ints, once, present
+from bot.dashboard.facts import Bools, Facts, Floats, Ints, once
 from bot.dashboard.intervals import Interval, Share, difference
 from bot.dashboard.periods import Period
 from bot.dashboard.savings import Logged, Savings, compare
@@ -149,42 +149,65 @@ def _of_groups(
     place = groups[facts.task_rows].astype(np.int64) * models + attempts.model
     has_first = tasks.first_model >= 0
     first = groups[has_first].astype(np.int64) * models + tasks.first_model[has_first]
-    won, unusable = verdicts.won_attempts(facts), verdicts.unusable_attempts(facts)
-    seconds = attempts.finished - attempts.started
-    timed = ~unusable & ~np.isnan(seconds)
-    timed_place, timed_seconds = place[timed], seconds[timed]
-    present_places = present(np.concatenate([place, first] if paid is None else [place, first, paid]))
-    length = max(present_places, default=-1) + 1
-
-    def count(places: Ints) -> list[int]:
-        counted: list[int] = np.bincount(places, minlength=length).tolist()
-        return counted
-
-    tries, usable, chosen, wins = count(place), count(place[~unusable]), count(first), count(place[won])
-    ended, waiting = (
-        count(place[mask]) for mask in (won | verdicts.lost_attempts(facts), verdicts.waiting_attempts(facts))
+    length = (int(groups.max(initial=0)) + 1) * models
+    unusable = verdicts.unusable_attempts(facts)
+    marks = (
+        verdicts.won_attempts(facts),
+        verdicts.lost_attempts(facts),
+        verdicts.waiting_attempts(facts),
+        unusable,
+        _followed(facts),
     )
-    followed, firsts = count(place[_followed(facts)]), np.bincount(groups[has_first]).tolist()
-    usable_usd = np.bincount(place[~unusable], weights=attempts.cost_usd[~unusable], minlength=length).tolist()
+    tries, (wins, losses, waiting, broken, followed) = count_marks(place, marks, length)
+    chosen = np.bincount(first, minlength=length)
+    firsts = np.bincount(groups[has_first]).tolist()
+    usable_usd = np.bincount(place, weights=np.where(unusable, 0.0, attempts.cost_usd), minlength=length)
+    seconds = _medians(place, np.where(unusable, np.nan, attempts.finished - attempts.started), length)
+    known = tries + chosen + (0 if paid is None else np.bincount(paid, minlength=length))
     rows: dict[int, list[ModelNumbers]] = {}
-    for at in present_places:
+    for at in np.flatnonzero(known).tolist():
         group, code = divmod(at, models)
-        lengths = timed_seconds[timed_place == at]
+        usable = int(tries[at] - broken[at])
         rows.setdefault(group, []).append(
             ModelNumbers(
                 model=names[code],
-                chosen=Share(chosen[at], firsts[group] if group < len(firsts) else 0),
-                attempts=tries[at],
-                waiting=waiting[at],
-                unusable=tries[at] - usable[at],
-                success=Share(wins[at], ended[at]),
+                chosen=Share(int(chosen[at]), firsts[group] if group < len(firsts) else 0),
+                attempts=int(tries[at]),
+                waiting=int(waiting[at]),
+                unusable=int(broken[at]),
+                success=Share(int(wins[at]), int(wins[at] + losses[at])),
                 spend_usd=float(spent_usd[at]) if at < len(spent_usd) else 0.0,
-                usd_per_attempt=usable_usd[at] / usable[at] if usable[at] else None,
-                seconds=float(np.median(lengths)) if len(lengths) else None,
-                escalated=followed[at],
+                usd_per_attempt=float(usable_usd[at]) / usable if usable else None,
+                seconds=seconds[at],
+                escalated=int(followed[at]),
             )
         )
     return {group: sorted(found, key=lambda row: (-row.attempts, row.model)) for group, found in rows.items()}
+
+
+def count_marks(places: Ints, marks: Sequence[Bools], length: int) -> tuple[Ints, list[Ints]]:
+    """Return how often each place occurs, and how often with each mark: one walk through the column for all of them."""
+    bits = np.zeros(len(places), dtype=np.int64)
+    for bit, mark in enumerate(marks):
+        bits |= mark.astype(np.int64) << bit
+    kinds = 1 << len(marks)
+    counts = np.bincount(places * kinds + bits, minlength=length * kinds).reshape(length, kinds)
+    kind = np.arange(kinds)
+    return counts.sum(axis=1), [counts[:, (kind >> bit & 1) == 1].sum(axis=1) for bit in range(len(marks))]
+
+
+def _medians(places: Ints, values: Floats, length: int) -> list[float | None]:
+    """Return each place's median; None where it has no value. Values that are NaN are left out."""
+    known = ~np.isnan(values)
+    if not known.all():
+        places, values = places[known], values[known]
+    order = np.argsort(places.astype(np.int16) if length < 2**15 else places, kind="stable")
+    ends = np.cumsum(np.bincount(places, minlength=length)).tolist()
+    together = values[order]
+    starts = [0, *ends[:-1]]
+    return [
+        float(np.median(together[start:end])) if end > start else None for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
@@ -195,10 +218,11 @@ def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
     drafts = [
         (row.model, row.usd_per_attempt, row.success) for row in rows if row.success.cases and row.usd_per_attempt
     ]
-    done = facts.only(verdicts.decided(facts.tasks))
-    if len(done.tasks):
-        success = Share(int(verdicts.merged(done.tasks).sum()), len(done.tasks))
-        drafts.append(("acrouter", float(done.attempts.cost_usd.sum()) / len(done.tasks), success))
+    done = verdicts.decided(facts.tasks)
+    tasks = int(done.sum())
+    if tasks:
+        usd = float(facts.attempts.cost_usd.sum(where=done[facts.task_rows])) / tasks
+        drafts.append(("acrouter", usd, Share(int(verdicts.merged(facts.tasks).sum()), tasks)))
     return [
         Point(name, usd, success, not any(_beats(other, (name, usd, success)) for other in drafts))
         for name, usd, success in drafts
@@ -213,19 +237,16 @@ def savings(facts: Facts, score_weight: float, usd_weight: float) -> Savings | N
 
 def logged(facts: Facts) -> Logged:
     """Return the decided tasks whose first model was the router's own choice and had its chance."""
-    tasks = facts.tasks
-    attempts = facts.attempts
-    first = attempts.number == 1
-    usable = first & ~verdicts.unusable_attempts(facts)
-    had_a_chance = np.bincount(facts.task_rows[usable], minlength=len(tasks)) > 0
+    tasks, attempts = facts.tasks, facts.attempts
+    first = np.flatnonzero(attempts.number == 1)
+    of_first = facts.task_rows[first]
+    had_a_chance = np.zeros(len(tasks), dtype=np.bool_)
+    had_a_chance[of_first] = ~verdicts.unusable_attempts(facts)[first]
+    first_usd, first_won = np.zeros(len(tasks)), np.zeros(len(tasks))
+    first_usd[of_first] = attempts.cost_usd[first]
+    first_won[of_first] = verdicts.won_attempts(facts)[first]
     own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & had_a_chance
-    won = verdicts.won_attempts(facts)
-    rows = facts.task_rows
-    total: Floats = np.bincount(rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
-    first_usd: Floats = np.bincount(rows[first], weights=attempts.cost_usd[first], minlength=len(tasks)).astype(
-        np.float64
-    )
-    first_won = np.bincount(rows[first & won], minlength=len(tasks)).astype(np.float64)
+    total: Floats = np.bincount(facts.task_rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
     return Logged(
         model=tasks.first_model[own],
         propensity=tasks.propensity[own],

@@ -8,9 +8,15 @@ from store.states import AttemptState, TaskState
 _CODES = {state: code for code, state in enumerate(TASK_STATES)}
 _MERGED = _CODES[TaskState.MERGED]
 _PUBLISHED = _CODES[TaskState.PUBLISHED]
-_FAILED = [_CODES[state] for state in (TaskState.CLOSED, TaskState.NO_FIX, TaskState.FAILED)]
-_OPEN = [code for state, code in _CODES.items() if state.is_open]
-_WITH_PR = [_CODES[state] for state in (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)]
+_FAILED, _OPEN, _WITH_PR = (
+    np.array([state in among for state in TASK_STATES])
+    for among in (
+        {TaskState.CLOSED, TaskState.NO_FIX, TaskState.FAILED},
+        {state for state in TaskState if state.is_open},
+        {TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED},
+    )
+)
+"""Whether a state is one of them, by its code."""
 _JUDGED = ATTEMPT_STATES.index(AttemptState.VERIFIED)
 _UNUSABLE = ATTEMPT_STATES.index(AttemptState.FAILED)
 
@@ -23,7 +29,8 @@ def merged(tasks: TaskFacts) -> Bools:
 
 def lost(tasks: TaskFacts) -> Bools:
     """No patch could be published, acrouter failed, or its PR was closed or reverted."""
-    return np.isin(tasks.state, _FAILED) | (tasks.reverted & np.isin(tasks.state, _WITH_PR))
+    found: Bools = _FAILED[tasks.state] | (tasks.reverted & _WITH_PR[tasks.state])
+    return found
 
 
 def decided(tasks: TaskFacts) -> Bools:
@@ -38,11 +45,13 @@ def waiting(tasks: TaskFacts) -> Bools:
 
 
 def at_work(tasks: TaskFacts) -> Bools:
-    return np.isin(tasks.state, _OPEN)
+    found: Bools = _OPEN[tasks.state]
+    return found
 
 
 def with_pull_request(tasks: TaskFacts) -> Bools:
-    return np.isin(tasks.state, _WITH_PR)
+    found: Bools = _WITH_PR[tasks.state]
+    return found
 
 
 @once

@@ -174,22 +174,44 @@ def test_a_refusal_that_lasts_is_believed_at_the_third_try(
     assert str(refusal) in story.words()
 
 
-def test_a_github_that_is_away_is_waited_for_longer_each_time(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_github_that_is_away_is_waited_for_up_to_a_day(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
         raise ForgeTemporary("GitHub is away.")
 
     monkeypatch.setattr(GitHubForge, "pull_request_discussion", away)
     story = PullStory(runs, "waiting")
-    pauses = []
+    pauses, tries = [], set()
     while (task := story.task).state is TaskState.QUEUED:
         assert task.id is not None
         began = utc_now()
         work_on(runs.runtime, task.id)
         if (until := story.task.not_before) is not None:
-            pauses.append((until - began) // timedelta(seconds=30))
-        runs._pass_time()
-    assert pauses == [1, 4, 16, 64]
-    assert (task.state, task.reason) == (TaskState.FAILED, "Given up after 5 tries. The last one: GitHub is away.")
+            pauses.append(round((until - began).total_seconds() / 30))
+            tries.add(story.task.tries)
+            runs.pass_hours(story.task, (until - began).total_seconds() / 3600)
+    assert pauses[0] == 1, "half a minute at first"
+    assert pauses[:-1] == sorted(pauses[:-1]), "longer each time"
+    assert max(pauses) == 60, "half an hour at most"
+    assert sum(pauses) == pytest.approx(24 * 120, rel=0.01), "a day in all"
+    assert tries == {0}, "the task is not to blame"
+    assert task.state is TaskState.FAILED
+    assert "Given up after waiting since" in task.reason
+    assert "GitHub is away." in task.reason
+
+
+def test_a_new_wait_begins_anew_once_github_has_answered(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+        raise ForgeTemporary("GitHub is away.")
+
+    story = PullStory(runs, "back-again")
+    assert story.task.id is not None
+    with monkeypatch.context() as outage:
+        outage.setattr(GitHubForge, "pull_request_discussion", away)
+        work_on(runs.runtime, story.task.id)
+    assert story.task.waiting_since is not None
+    runs.settle()
+    assert story.task.state is TaskState.PUBLISHED
+    assert story.task.waiting_since is None
 
 
 def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(

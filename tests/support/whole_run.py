@@ -190,6 +190,15 @@ class WholeRun:
             for task in session.exec(select(Task).where(Task.report_due | (Task.state == TaskState.QUEUED))).all():
                 session.add(task.sqlmodel_update({"not_before": None, "report_not_before": None, "updated_at": past}))
 
+    def pass_hours(self, task: Task, hours: float) -> None:
+        """Let a task's wait in the queue be over, and so much longer."""
+        with self.database.session() as session:
+            row = session.get_one(Task, task.id)
+            assert row.waiting_since is not None
+            row.waiting_since -= timedelta(hours=hours)
+            row.not_before = None
+            session.add(row)
+
     def _give_attempt(self, task_id: int) -> None:
         with self.database.session() as session:
             if session.exec(select(Attempt.id).where(Attempt.task_id == task_id)).first() is not None:
