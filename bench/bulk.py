@@ -1,6 +1,6 @@
 """Writes many rows at once: by COPY into Postgres, by one prepared statement into SQLite."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,8 +54,21 @@ def _as_the_driver_takes_them(
     for name in names:
         bind = table.columns[name].type.dialect_impl(dialect).bind_processor(dialect)
         column = [row[name] for row in rows]
-        columns.append(map(bind, column) if bind else column)
+        columns.append(map(_once_each(bind), column) if bind else column)
     return zip(*columns, strict=True)
+
+
+def _once_each(bind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Convert each object once, however many rows it is in: times, words and JSON are in many."""
+    done: dict[int, Any] = {}
+
+    def converted(value: Any) -> Any:
+        key = id(value)  # the rows keep it alive
+        if key not in done:
+            done[key] = bind(value)
+        return done[key]
+
+    return converted
 
 
 _SQLITE = ("PRAGMA foreign_keys = OFF", "PRAGMA synchronous = OFF")

@@ -43,6 +43,8 @@ _TABLES = tuple(
 )
 """Parents before children."""
 _AT_ONCE = 2000
+_NOTHING: dict[str, Any] = {}
+_NOTHING_LISTED: list[Any] = []
 _TITLES = (
     "Crash when the cart is empty",
     "Wrong total after a refund",
@@ -197,10 +199,17 @@ def _task(rows: _Rows, ids: _Ids, dice: random.Random, at: datetime) -> None:
         kind = OutcomeKind.MERGED if state is TaskState.MERGED else OutcomeKind.CLOSED
         later = clock + timedelta(hours=3)
         rows.add(
-            Outcome, id=ids.next("outcome"), task_id=task_id, kind=kind, ref="1", at=later, recorded_at=later, data={}
+            Outcome,
+            id=ids.next("outcome"),
+            task_id=task_id,
+            kind=kind,
+            ref="1",
+            at=later,
+            recorded_at=later,
+            data=_NOTHING,
         )
     for step in (TaskState.QUEUED, TaskState.ROUTING, TaskState.ATTEMPTING, state):
-        rows.add(History, id=ids.next("history"), task_id=task_id, at=at, state=step, message=f"{step}.", data={})
+        rows.add(History, id=ids.next("history"), task_id=task_id, at=at, state=step, message=f"{step}.", data=_NOTHING)
 
 
 def _attempt(
@@ -237,7 +246,7 @@ def _attempt(
         votes=[
             {"voter": "bandit", "weight": 1.0, "shares": shares, "confidence": 1.0, "reason": "Chance to be the best."}
         ],
-        neighbours=[],
+        neighbours=_NOTHING_LISTED,
         reasons=[f"{model} got {shares[model]:.0%} of the weighted votes."],
         data={"pinned": False, "plan": []},
     )
@@ -271,8 +280,8 @@ def _attempt(
         score=0.5,
         verdict="verified",
         summary="",
-        signals=[],
-        tests={},
+        signals=_NOTHING_LISTED,
+        tests=_NOTHING,
     )
     for row in _calls(ids, task_id, attempt, repository, model, cost, at):
         rows.add(Ledger, **row)

@@ -69,8 +69,8 @@ class Brain:
     ) -> RoutingDecision | None:
         """Decide on the next model after failures, or return None where stopping is worth more.
 
-        `tried` maps each model that had its chance to its score; `resting`: models whose endpoints fail. No exploration: an escalation has the money of one
-        task and the failures on it to go by.
+        `tried` maps each model that had its chance to its score; `resting`: models whose endpoints fail. No
+        exploration: an escalation has the money of one task and the failures on it to go by.
         """
         self.catch_up()
         try:

@@ -1,8 +1,9 @@
 """A circuit breaker for each model's endpoint, shared by all workers through the database.
 
-Closed: the model is used. After `FAILURES` attempts in a row whose endpoint failed it opens: the router passes the model
-over. When its pause ends it is half-open: one attempt tries the model, the others pass it over until that one has ended
-or another pause is over. Each further failure doubles the pause; one attempt that ends otherwise closes the breaker.
+Closed: the model is used. After `FAILURES` attempts in a row whose endpoint failed it opens: the router passes the
+model over. When its pause ends it is half-open: one attempt tries the model, the others pass it over until that one has
+ended or another pause is over. Each further failure doubles the pause; an attempt that the endpoint answers closes the
+breaker.
 
 M. T. Nygard, "Release It!", 2nd edition (2018), chapter 5.
 """

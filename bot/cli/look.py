@@ -93,7 +93,7 @@ def tasks(
     state: str = typer.Option("", help="A state, or `open` or `ended`."),
     repository: str = typer.Option("", help="OWNER/NAME."),
     model: str = typer.Option("", help="Tasks that this model worked on."),
-    text: str = typer.Option("", help="Words in the title."),
+    text: str = typer.Option("", help="Words in the title, or in the text of a newer task."),
     limit: int = typer.Option(20, min=1, max=500, help="How many, the newest first."),
     as_json: bool = _JSON,
 ) -> None:

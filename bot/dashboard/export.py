@@ -100,7 +100,8 @@ def routes(board: Board) -> APIRouter:
 
 def _tasks(board: Board, reader: Viewer, request: Request) -> Iterator[Sequence[Any]]:
     facts = board.facts_for(reader)
-    ids = facts.tasks.id[mask(facts, parse_filter(request.query_params))].tolist()
+    with board.database.reading() as session:
+        ids = facts.tasks.id[mask(session, facts, parse_filter(request.query_params))].tolist()
     columns: Sequence[Any] = (
         *(Task.id, Task.repository_id, Task.kind, Task.trigger, Task.target_number, Task.requested_by, Task.title),
         *(Task.dimension, Task.language, Task.state, Task.reason, Task.budget_usd, Task.pr_number, Task.pr_url),

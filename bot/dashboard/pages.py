@@ -20,6 +20,7 @@ from bot.dashboard.overview import overview, why_in_a_sentence
 from bot.dashboard.periods import DEFAULT_DAYS, LENGTHS, of_days
 from bot.dashboard.roles import Role
 from bot.dashboard.row_numbers import RowNumber
+from bot.dashboard.search import TEXTS
 from bot.dashboard.show import page
 from bot.dashboard.task_detail import task_detail
 from bot.dashboard.task_list import choices, latest, list_tasks, parse_filter
@@ -118,6 +119,7 @@ def routes(board: Board) -> APIRouter:
             page=found,
             lines=found.lines,
             before=before,
+            searched_texts=TEXTS,
             query=wanted.query(),
             next_query=wanted.query(before=found.next_before),
             paint=plots.colours({line.model for line in found.lines}),

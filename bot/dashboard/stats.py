@@ -204,7 +204,7 @@ def _medians(places: Ints, values: Floats, length: int) -> list[float | None]:
     order = np.argsort(places.astype(np.int16) if length < 2**15 else places, kind="stable")
     ends = np.cumsum(np.bincount(places, minlength=length)).tolist()
     together = values[order]
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     return [
         float(np.median(together[start:end])) if end > start else None for start, end in zip(starts, ends, strict=True)
     ]

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import compress, repeat
-from operator import contains
 from urllib.parse import urlencode
 
 import numpy as np
 from sqlmodel import Session, col, select
 
-from bot.dashboard import periods
+from bot.dashboard import periods, search
 from bot.dashboard.errors import BadRequestError
 from bot.dashboard.facts import TASK_KINDS, TASK_STATES, TRIGGERS, Bools, Facts, Ints, present
 from store.states import TaskState
@@ -100,8 +98,8 @@ def parse_filter(values: Mapping[str, str]) -> TaskFilter:
     return found
 
 
-def mask(facts: Facts, wanted: TaskFilter) -> Bools:
-    """Return which tasks a filter lets through."""
+def mask(session: Session, facts: Facts, wanted: TaskFilter) -> Bools:
+    """Return which tasks a filter lets through. The database is asked only for words (`search`)."""
     tasks = facts.tasks
     keep = np.ones(len(tasks), dtype=bool)
     if wanted.repository:
@@ -122,14 +120,9 @@ def mask(facts: Facts, wanted: TaskFilter) -> Bools:
         code = facts.models.find(wanted.model)
         keep &= (tasks.first_model == code) | np.isin(tasks.id, facts.attempts.task[facts.attempts.model == code])
     if wanted.text:
-        rows = np.flatnonzero(keep)
-        titles = list(map(facts.titles.lower.__getitem__, tasks.title[rows].tolist()))
-        # The longest word first: it leaves the fewest titles to look for the others in.
-        for word in sorted(wanted.text.lower().split(), key=len, reverse=True):
-            hits = np.fromiter(map(contains, titles, repeat(word)), dtype=bool, count=len(titles))
-            rows, titles = rows[hits], list(compress(titles, hits.tolist()))
+        found = search.holding(session, facts, np.flatnonzero(keep), wanted.text)
         keep = np.zeros(len(tasks), dtype=bool)
-        keep[rows] = True
+        keep[found] = True
     return keep
 
 
@@ -137,7 +130,7 @@ def list_tasks(
     session: Session, facts: Facts, wanted: TaskFilter, *, before: int | None = None, page: int = PAGE
 ) -> TaskPage:
     """Return one page of tasks, the newest first."""
-    rows = np.flatnonzero(mask(facts, wanted))
+    rows = np.flatnonzero(mask(session, facts, wanted))
     total = len(rows)
     if before is not None:
         rows = rows[facts.tasks.id[rows] < before]
