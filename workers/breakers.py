@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 import structlog
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from store.scrub import scrub
 from store.tables import ModelEndpoint
@@ -52,8 +52,8 @@ class EndpointBreakers:
     now: Callable[[], datetime] = utc_now
 
     def open(self, session: Session) -> Mapping[str, datetime]:
-        rows = session.exec(select(ModelEndpoint).where(col(ModelEndpoint.retry_at) > self.now())).all()
-        return {row.model: row.retry_at for row in rows if row.retry_at is not None}
+        now, rows = self.now(), session.exec(select(ModelEndpoint)).all()
+        return {row.model: row.retry_at for row in rows if row.retry_at is not None and row.retry_at > now}
 
     def tried(self, session: Session, model: str) -> None:
         row = _locked(session, model)
@@ -86,6 +86,11 @@ def pause(failures: int) -> timedelta:
     """Return for how long a model is passed over after so many failures in a row."""
     doublings = min(max(failures - FAILURES, 0), 10)
     return min(_FIRST_PAUSE * 2**doublings, _LONGEST_PAUSE)
+
+
+def is_open(row: ModelEndpoint, now: datetime) -> bool:
+    """Return whether a model is passed over."""
+    return row.retry_at is not None and row.retry_at > now
 
 
 def _locked(session: Session, model: str) -> ModelEndpoint | None:

@@ -16,8 +16,9 @@ from bot.dashboard.roles import Role, Viewer
 from store.database import Database
 from store.settings import Settings
 from store.states import DeliveryState, TaskState
-from store.tables import Attempt, AuditEntry, Delivery, Heartbeat, Task
+from store.tables import Attempt, AuditEntry, Delivery, Heartbeat, ModelEndpoint, Task
 from store.types import utc_now
+from workers.breakers import is_open
 from workers.history import record
 
 _ALIVE_FOR = timedelta(minutes=2)
@@ -37,6 +38,9 @@ class Waiting:
     since: datetime
     not_before: datetime | None
     worker: str
+    waiting_since: datetime | None
+    """For something outside: GitHub, or the models' endpoints."""
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,10 @@ class EndpointView:
     failed_at: float = 0.0
     """When that began, in seconds since 1970."""
     error: str = ""
+    failures: int = 0
+    """In a row, up to now."""
+    retry_at: datetime | None = None
+    """The router passes the model over until then; None: it does not."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -
         lag_s=(now - min(ready)).total_seconds() if ready else 0.0,
         deliveries={str(state): count for state, count in counts},
         workers=[WorkerView(one.name, one.role, one.seen_at, now - one.seen_at < _ALIVE_FOR) for one in beats],
-        endpoints=_with_errors(session, endpoints(facts, now.timestamp())),
+        endpoints=with_breakers(session, _with_errors(session, endpoints(facts, now.timestamp()))),
         breakers=_breakers(session, facts, viewer, settings, now),
         failed_deliveries=_failed_deliveries(session, viewer),
         failed_tasks=_tasks(session, facts, [TASK_STATES.index(TaskState.FAILED)], newest=True),
@@ -129,6 +137,20 @@ def _with_errors(session: Session, found: Sequence[EndpointView]) -> list[Endpoi
     )
     errors = dict(session.exec(query).all())
     return [replace(one, error=errors.get(one.failed, "")) for one in found]
+
+
+def with_breakers(session: Session, found: Sequence[EndpointView]) -> list[EndpointView]:
+    """Return endpoints with their breakers; one that nobody tried within the day is added where its breaker is open."""
+    now = utc_now()
+    rows = {row.model: row for row in session.exec(select(ModelEndpoint)).all()}
+    known = {one.model for one in found}
+    idle = [EndpointView(row.model, 0, 0) for row in rows.values() if row.model not in known and is_open(row, now)]
+    return [
+        replace(one, failures=row.failures, retry_at=row.retry_at if is_open(row, now) else None)
+        if (row := rows.get(one.model))
+        else one
+        for one in (*found, *idle)
+    ]
 
 
 def retry_delivery(database: Database, delivery_id: int, *, by: str) -> bool:
@@ -171,7 +193,7 @@ def _tasks(session: Session, facts: Facts, states: Sequence[int], *, newest: boo
         return []
     columns: Sequence[Any] = (
         *(Task.id, func.substr(Task.title, 1, 200), Task.state, Task.repository_id),
-        *(Task.created_at, Task.not_before, Task.lease_owner),
+        *(Task.created_at, Task.not_before, Task.lease_owner, Task.waiting_since, func.substr(Task.reason, 1, 400)),
     )
     query = select_columns(*columns).where(col(Task.id).in_(ids))
     order = col(Task.id).desc() if newest else col(Task.id)

@@ -70,8 +70,14 @@ class _Installation(Collector):
         yield deliveries
         broken = GaugeMetricFamily("acrouter_endpoint_unusable", "Share of a day's attempts.", labels=["model"])
         for endpoint in state.endpoints:
-            broken.add_metric([endpoint.model], endpoint.unusable / endpoint.attempts)
+            broken.add_metric([endpoint.model], endpoint.unusable / endpoint.attempts if endpoint.attempts else 1.0)
         yield broken
+        passed_over = GaugeMetricFamily(
+            "acrouter_endpoint_passed_over", "1 while a model is passed over, as its endpoint fails.", labels=["model"]
+        )
+        for endpoint in state.endpoints:
+            passed_over.add_metric([endpoint.model], endpoint.retry_at is not None)
+        yield passed_over
         yield GaugeMetricFamily(
             "acrouter_breakers_open", "Targets at which no more tasks start for now.", value=len(state.breakers)
         )

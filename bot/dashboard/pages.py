@@ -15,7 +15,7 @@ from bot.dashboard.access import viewer_of
 from bot.dashboard.beliefs import beliefs
 from bot.dashboard.board import Board
 from bot.dashboard.caps import MOST_CAPS, caps, limited, reservations
-from bot.dashboard.health import endpoints, health
+from bot.dashboard.health import endpoints, health, with_breakers
 from bot.dashboard.overview import overview, why_in_a_sentence
 from bot.dashboard.periods import DEFAULT_DAYS, LENGTHS, of_days
 from bot.dashboard.roles import Role
@@ -82,6 +82,7 @@ def routes(board: Board) -> APIRouter:
         specs = board.specs()
         with board.database.reading() as session:
             believed = beliefs(session)
+            reachable = with_breakers(session, endpoints(facts, utc_now().timestamp()))
         names = sorted({name for cells in believed.values() for name in cells})
         return page(
             board,
@@ -98,7 +99,7 @@ def routes(board: Board) -> APIRouter:
             paint=plots.colours({*(row.model for row in rows), *names}),
             scripted=_scripted(specs),
             prices={name: (spec.input_usd_per_mtok, spec.output_usd_per_mtok) for name, spec in specs.items()},
-            endpoints={one.model: one for one in endpoints(facts, utc_now().timestamp())},
+            endpoints={one.model: one for one in reachable},
         )
 
     @router.get("/tasks")

@@ -42,6 +42,7 @@ def test_a_token_does_what_its_scopes_say_until_it_is_revoked(site: Site) -> Non
     assert browser.get("/metrics", headers=reads).status_code == 401
     assert browser.get("/api/v1/tasks", headers=scrapes).status_code == 401
     assert "acrouter_tasks{" in browser.get("/metrics", headers=scrapes).text
+    assert "acrouter_endpoint_passed_over" in browser.get("/metrics", headers=scrapes).text
     assert browser.get("/overview", headers=reads).status_code in (303, 401), "a token is no session"
     assert browser.post("/budgets/caps/day", headers=reads, data={"usd": "9"}).status_code in (303, 401)
     revoke_token(site.database, "reads", by="test")

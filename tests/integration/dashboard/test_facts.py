@@ -147,3 +147,25 @@ def test_health_names_the_targets_that_rest_and_why_a_model_could_not_be_used(da
     small, large = sorted(everything.endpoints, key=lambda one: one.model, reverse=True)
     assert (small.attempts, small.unusable, small.error) == (3, 3, "small cannot be used: no such key")
     assert (large.attempts, large.unusable, large.error) == (1, 0, "")
+
+
+def test_health_tells_which_model_is_passed_over_and_what_holds_a_task_up(database: Database) -> None:
+    from tests.support.rows import add_attempt, add_task
+    from workers.breakers import FAILURES, EndpointBreakers
+
+    since = utc_now() - timedelta(hours=2)
+    task = add_task(database, waiting_since=since, reason="GitHub is away.")
+    add_attempt(database, task, model="large", state=AttemptState.VERIFIED)
+    with database.session() as session:
+        for model, times in (("small", FAILURES), ("large", FAILURES - 1)):
+            for _ in range(times):
+                EndpointBreakers().failed(session, model, "HTTP 503")
+    facts = read_facts(database)
+    with database.reading() as session:
+        state = health(session, facts, EVERYONE, settings())
+    large, small = sorted(state.endpoints, key=lambda one: one.model)
+    assert (large.attempts, large.failures, large.retry_at) == (1, FAILURES - 1, None)
+    assert (small.attempts, small.failures) == (0, FAILURES), "it was tried by nobody within the day"
+    assert small.retry_at is not None
+    assert small.retry_at > utc_now()
+    assert [(one.waiting_since, one.reason) for one in state.tasks] == [(since, "GitHub is away.")]

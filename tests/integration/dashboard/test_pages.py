@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,11 @@ from bot.web import create_app
 from store import migrations
 from store.database import Database
 from store.settings import Settings
+from store.states import AttemptState
+from store.types import utc_now
 from tests.support.dashboard_site import Site
-from tests.support.rows import QueueOfNames, settings
+from tests.support.rows import QueueOfNames, add_attempt, add_task, settings
+from workers.breakers import FAILURES, EndpointBreakers
 
 PAGES = ("/overview", "/models", "/tasks", "/tasks/5", "/tasks/5/attempts/1/steps", "/budgets", "/queue")
 MOST_QUERIES = 20
@@ -131,6 +135,20 @@ def test_the_page_and_the_api_say_the_same(site: Site) -> None:
     assert f'<span class="big">{numbers["merged"]}</span>' in page
     assert f'<span class="big">${numbers["spend_usd"]:.2f}</span>' in page
     assert json.dumps(numbers["success"]["cases"]) in page
+
+
+def test_what_is_away_is_told_where_people_look(sqlite_database: Database, tmp_path: Path) -> None:
+    waits = utc_now() - timedelta(hours=2)
+    task = add_task(sqlite_database, waiting_since=waits, reason="GitHub is <away>.")
+    add_attempt(sqlite_database, task, state=AttemptState.FAILED)
+    with sqlite_database.session() as session:
+        for _ in range(FAILURES):
+            EndpointBreakers().failed(session, "small", "HTTP 503")
+    browser = browser_of(sqlite_database, tmp_path)
+    assert "GitHub is &lt;away&gt;." in browser.get("/queue").text
+    assert "Waits since" in browser.get(f"/tasks/{task}").text
+    for page in ("/models", "/queue"):
+        assert "passed over" in browser.get(page).text, page
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz"])
