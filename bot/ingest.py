@@ -122,8 +122,15 @@ class Ingest:
             self._tell(batch, [error] * len(batch))
             return
         self._tell(batch, ids)
-        self._checkpoints.written(sum(len(one.arrival.body) for one in batch))
         self._waker.wake([number for number in ids if number is not None])
+        self._checkpoints.written(sum(len(one.arrival.body) for one in batch))
+        self._move_the_rest()
+
+    def _move_the_rest(self) -> None:
+        try:
+            self._checkpoints.move_the_rest(self._connected())
+        except SQLAlchemyError:  # what is stored is stored; a later checkpoint does it
+            _log.warning("ingest.log_not_moved", exc_info=True)
 
     def _store_over_a_living_connection(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         try:

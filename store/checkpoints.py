@@ -1,17 +1,22 @@
 """SQLite's checkpoints away from who commits: moving the log into the database takes longer than many commits.
 
+While somebody goes on writing, such a checkpoint never reaches the log's end, and the log is never begun anew. So now
+and then the writer itself moves the little that was added meanwhile.
+
 https://www.sqlite.org/wal.html#performance_considerations
 """
 
 import threading
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.database import Database
 
 _EVERY_BYTES = 4 * 1024 * 1024
 """As SQLite does by itself: 1,000 pages."""
+_LONG_PAGES = 4_000
+"""16 MB: the log is begun anew once it is longer."""
 _AT_MOST_PAGES = 16_000
 """64 MB: where a storm of writes outruns this, its writer does a checkpoint of its own."""
 
@@ -23,6 +28,7 @@ class Checkpoints:
         self._database = database
         self._bytes = 0
         self._due = threading.Event()
+        self._rest_due = False
         self._ended = False
         self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
 
@@ -43,6 +49,12 @@ class Checkpoints:
             self._bytes = 0
             self._due.set()
 
+    def move_the_rest(self, writer: Connection) -> None:
+        """Do what is left of a checkpoint of a long log. The writer calls it between two commits, and it is short."""
+        if self._rest_due:
+            self._rest_due = False
+            writer.execute(_CHECKPOINT)
+
     def _work(self) -> None:
         while True:
             self._due.wait()
@@ -51,10 +63,13 @@ class Checkpoints:
                 return
             try:
                 with self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                    connection.execute(text("PRAGMA wal_checkpoint(PASSIVE)"))
+                    _busy, pages, _moved = connection.execute(_CHECKPOINT).one()
+                self._rest_due = pages > _LONG_PAGES
             except SQLAlchemyError:  # busy: the next one does more
                 continue
 
 
+_CHECKPOINT = text("PRAGMA wal_checkpoint(PASSIVE)")
+"""As much as can be done without waiting for anybody. Tells whether it was busy, the log's pages, and those moved."""
 LEAVE_CHECKPOINTS_TO_OTHERS = text(f"PRAGMA wal_autocheckpoint={_AT_MOST_PAGES}")
 """For the connection whose commits must be short."""

@@ -85,7 +85,7 @@ class EndpointBreakers:
 def pause(failures: int) -> timedelta:
     """Return for how long a model is passed over after so many failures in a row."""
     doublings = min(max(failures - FAILURES, 0), 10)
-    return min(_FIRST_PAUSE * 2**doublings, _LONGEST_PAUSE)
+    return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)
 
 
 def is_open(row: ModelEndpoint, now: datetime) -> bool:
