@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 from sqlmodel import SQLModel
 
 from bench import bulk
@@ -37,10 +37,7 @@ DIMENSIONS = ("bug_fixing", "code_generation", "test_generation", "code_refactor
 _HARD = ("algorithm", "code_refactoring")
 PEOPLE = ("ada", "grace", "linus", "barbara", "edsger", "margaret")
 REPOSITORIES = tuple((100 + n, f"octo/{name}") for n, name in enumerate(("shop", "tools", "site", "api", "docs")))
-_TABLES = tuple(
-    SQLModel.metadata.tables[str(one.__tablename__)]
-    for one in (Task, Decision, Attempt, Verification, Outcome, History, Ledger, MemoryEntry)
-)
+_TABLES = (Task, Decision, Attempt, Verification, Outcome, History, Ledger, MemoryEntry)
 """Parents before children."""
 _AT_ONCE = 2000
 _NOTHING: dict[str, Any] = {}
@@ -69,15 +66,14 @@ class _Rows:
     """Rows by table until there are enough to write."""
 
     connection: Connection
-    waiting: dict[str, list[dict[str, Any]]]
+    waiting: dict[type[SQLModel], list[dict[str, Any]]]
 
-    def add(self, table: Any, **values: Any) -> None:
-        rows = self.waiting.setdefault(table.__tablename__, [])
-        rows.append(values)
+    def add(self, table: type[SQLModel], **values: Any) -> None:
+        self.waiting.setdefault(table, []).append(values)
 
     def write(self) -> None:
         for table in _TABLES:
-            bulk.write(self.connection, table, self.waiting.pop(table.name, []))
+            bulk.write(self.connection, _columns_of(table), self.waiting.pop(table, []))
 
 
 def fill(
@@ -94,7 +90,7 @@ def fill(
             session.add(Repository(id=identity, installation_id=7, full_name=name, default_branch="main"))
         session.add(Heartbeat(name="worker-1", role="worker", seen_at=now))
     ids = _Ids()
-    with bulk.loading(database, _TABLES) as connection:
+    with bulk.loading(database, [_columns_of(table) for table in _TABLES]) as connection:
         for start in range(0, scale.tasks, _AT_ONCE):
             rows = _Rows(connection, {})
             for number in range(start, min(scale.tasks, start + _AT_ONCE)):
@@ -113,6 +109,10 @@ def fill(
         with database.engine.connect() as connection:
             connection.exec_driver_sql("ANALYZE")
             connection.commit()
+
+
+def _columns_of(table: type[SQLModel]) -> Table:
+    return SQLModel.metadata.tables[str(table.__tablename__)]
 
 
 class _Ids:
