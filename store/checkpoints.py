@@ -15,8 +15,8 @@ from store.database import Database
 
 _EVERY_BYTES = 4 * 1024 * 1024
 """As SQLite does by itself: 1,000 pages."""
-_LONG_PAGES = 4_000
-"""16 MB: the log is begun anew once it is longer."""
+_LONG_PAGES = 12_000
+"""48 MB: the log is begun anew once it is longer. More often would be no shorter."""
 _AT_MOST_PAGES = 16_000
 """64 MB: where a storm of writes outruns this, its writer does a checkpoint of its own."""
 
