@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class GitRemote:
-    """Where to fetch from or push to. The token goes to git by its environment, never into a URL or an argument."""
+    """Where to fetch from or push to. The token goes to git by its environment, and to the LFS server of the same
+    address as basic authentication: never into a URL or an argument."""
 
     url: str
     username: str = "x-access-token"

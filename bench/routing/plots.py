@@ -1,12 +1,12 @@
 """Cumulative regret, and what performance costs. Needs the `bench` extra (matplotlib)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.routing.contest import RELEASED, ROUTER, Run
+from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Run
 from bench.routing.tracks import Played, Track
 from store.errors import ConfigurationError
 
@@ -16,6 +16,7 @@ _SHOWN = (
     "peer.knn",
     "peer.epsilon_greedy",
     "peer.random",
+    "peer.acrouter_chain",
     "peer.best_chain",
     "peer.hedge",
 )
@@ -55,6 +56,8 @@ def _regret(axes: Any, played: Mapping[Run, Played]) -> None:
         runs = runs or [p for run, p in played.items() if run.player == player]
         if runs:
             mean = np.mean([np.cumsum(p.regrets) for p in runs], axis=0)
+            if player.startswith(ORDER_FREE):  # over all permutations each task stands anywhere
+                mean = np.linspace(mean[-1] / len(mean), mean[-1], len(mean))
             axes.plot(mean, label=player.removeprefix("peer."), linewidth=2.5 if player == ROUTER else 1)
     axes.set_xlabel("tasks")
     axes.set_ylabel("cumulative regret, mean of the permutations")
@@ -62,12 +65,32 @@ def _regret(axes: Any, played: Mapping[Run, Played]) -> None:
 
 
 def _frontier(axes: Any, played: Mapping[Run, Played]) -> None:
+    places = {}
     for player in sorted({run.player for run in played if not run.player.startswith("ablation.")}):
         runs = [p for run, p in played.items() if run.player == player]
-        usd, performance = np.mean([p.usd.sum() for p in runs]), np.mean([p.avgperf for p in runs])
-        axes.scatter(usd, performance, s=60 if player == ROUTER else 18, zorder=3 if player == ROUTER else 2)
+        places[player] = float(np.mean([p.usd.sum() for p in runs])), float(np.mean([p.avgperf for p in runs]))
+    best = not_dominated([place for player, place in places.items() if player != "peer.oracle"])
+    axes.plot(*zip(*best, strict=True), color="lightgrey", linewidth=1, zorder=1)
+    for player, (usd, performance) in places.items():
+        ours = player == ROUTER
+        axes.scatter(usd, performance, s=60 if ours else 18, zorder=3 if ours else 2)
         axes.annotate(
-            player.removeprefix("peer."), (usd, performance), fontsize=7, xytext=(4, 3), textcoords="offset points"
+            player.removeprefix("peer.").removeprefix("always_"),
+            (usd, performance),
+            fontsize=9 if ours else 7,
+            fontweight="bold" if ours else "normal",
+            xytext=(4, -11) if ours else (4, 3),
+            textcoords="offset points",
         )
+    axes.margins(x=0.15)
     axes.set_xlabel("USD for the whole stream")
     axes.set_ylabel("AvgPerf, %")
+
+
+def not_dominated(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the places (USD, performance) than which no cheaper one is as good, the cheapest first."""
+    found: list[tuple[float, float]] = []
+    for usd, performance in sorted(places, key=lambda place: (place[0], -place[1])):
+        if not found or performance > found[-1][1]:
+            found.append((usd, performance))
+    return found

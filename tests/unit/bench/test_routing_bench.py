@@ -11,6 +11,7 @@ from bench.routing.contest import ROUTER, Arena, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import figures
 from bench.routing.hindsight import best_chain, chain_rewards
+from bench.routing.plots import not_dominated, plot
 from bench.routing.reference import worse
 from bench.routing.report import tables
 from bench.routing.stream import Stream, read_stream
@@ -148,3 +149,18 @@ def test_a_figure_that_gets_worse_beyond_its_interval_is_named() -> None:
     assert worse({"a.permuted.cumreg": 11.1}, accepted) == [
         "a.permuted.cumreg is 11.10; 10.00 was accepted, with an interval of ± 1.00."
     ]
+
+
+def test_the_frontier_leaves_out_what_is_dearer_and_no_better() -> None:
+    places = [(20.0, 64.0), (100.0, 75.0), (140.0, 75.0), (20.0, 30.0), (90.0, 60.0), (5.0, 33.0)]
+    assert not_dominated(places) == [(5.0, 33.0), (20.0, 64.0), (100.0, 75.0)]
+
+
+def test_a_contest_is_plotted_by_stream_and_track(tmp_path: Path, stream: Stream) -> None:
+    players = contest({"own": Arena.of(stream)}, 2)
+    runs = [Run("own", name, Track.LABEL, 0, number) for name in (ROUTER, "peer.random") for number in (-1, 0, 1)]
+    runs.append(Run("own", "peer.best_chain", Track.LABEL, 0, -1))
+    written = plot(run_all(players, runs, processes=1), tmp_path / "plots")
+    assert [path.name for path in written] == ["own_track3_regret.svg", "own_track3_frontier.svg"]
+    for path in written:
+        assert "best_chain" in path.read_text(encoding="utf-8")
