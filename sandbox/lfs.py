@@ -1,6 +1,7 @@
 """Git LFS: the files that a tree's pointers stand for, fetched into the mirror without git-lfs.
 
 Each becomes a blob of the mirror with a ref that names its pointer's blob, and archives hold it in the pointer's place.
+The limits hold for a tree, whatever was fetched for others before: what is beyond them stays a pointer.
 Nothing of a tree is configuration: `.lfsconfig` is not read, and the only server that is asked is the repository's own.
 
 Pointers: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
@@ -25,6 +26,8 @@ MOST = 1000
 """Files of one tree; of more, the first ones."""
 SIZE_LIMIT = 512 << 20
 """Bytes of all files of one tree together."""
+FILE_MODES = frozenset({"100644", "100755"})
+"""A link whose target reads like a pointer is none."""
 _BATCH = 100
 _POINTER_SIZES = range(100, 200)
 _POINTER = re.compile(
@@ -38,12 +41,18 @@ def fetched_files(repository: BareRepository) -> Mapping[str, str]:
     return dict(line.split(" ") for line in listed.splitlines())
 
 
+def files_of(repository: BareRepository, tree: str, fetched: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those of the fetched files that a commit or tree may have, by the blob of its pointer."""
+    within, _ = _bounded(pointers_of(repository, tree))
+    return {pointer.blob: fetched[pointer.blob] for pointer in within if pointer.blob in fetched}
+
+
 def pointers_of(repository: BareRepository, tree: str) -> Sequence[Pointer]:
     """Return the pointers of a commit or tree, in the order of their paths."""
     small = {
         path: blob
         for mode, blob, size, path in _listed(repository, tree)
-        if mode in ("100644", "100755") and size.isdigit() and int(size) in _POINTER_SIZES
+        if mode in FILE_MODES and size.isdigit() and int(size) in _POINTER_SIZES
     }
     if not small:
         return ()
@@ -65,19 +74,11 @@ def fetch_files(repository: BareRepository, remote: GitRemote, tree: str, *, tim
         RemoteUnavailable: the server did not answer, or not in time.
     """
     known = fetched_files(repository)
-    wanted: dict[str, Pointer] = {}
-    for pointer in pointers_of(repository, tree):
-        if pointer.blob not in known:
-            wanted.setdefault(pointer.blob, pointer)
     missing: defaultdict[str, list[str]] = defaultdict(list)
-    chosen: list[Pointer] = []
-    left = SIZE_LIMIT
-    for pointer in wanted.values():
-        if len(chosen) < MOST and pointer.size <= left:
-            chosen.append(pointer)
-            left -= pointer.size
-        else:
-            missing[f"{MOST} are fetched at most, and {SIZE_LIMIT >> 20} MB."].append(pointer.path)
+    within, beyond = _bounded(pointers_of(repository, tree))
+    if beyond:
+        missing[f"{MOST} are fetched at most, and {SIZE_LIMIT >> 20} MB."] = [pointer.path for pointer in beyond]
+    chosen = [pointer for pointer in within if pointer.blob not in known]
     server = LfsServer(remote, time.monotonic() + timeout_s)
     for start in range(0, len(chosen), _BATCH):
         batch = chosen[start : start + _BATCH]
@@ -96,6 +97,23 @@ def fetch_files(repository: BareRepository, remote: GitRemote, tree: str, *, tim
             except CheckoutError as error:
                 missing[str(error)].append(pointer.path)
     return [_sentence(paths, why) for why, paths in missing.items()]
+
+
+def _bounded(pointers: Sequence[Pointer]) -> tuple[list[Pointer], list[Pointer]]:
+    """Return the pointers, each blob once, of the files that one tree may have, and the others."""
+    within: list[Pointer] = []
+    beyond: list[Pointer] = []
+    left = SIZE_LIMIT
+    distinct: dict[str, Pointer] = {}
+    for pointer in pointers:
+        distinct.setdefault(pointer.blob, pointer)
+    for pointer in distinct.values():
+        if len(within) < MOST and pointer.size <= left:
+            within.append(pointer)
+            left -= pointer.size
+        else:
+            beyond.append(pointer)
+    return within, beyond
 
 
 def _sentence(paths: Sequence[str], why: str) -> str:

@@ -19,7 +19,7 @@ from sandbox.archives import PathCheck
 from sandbox.bare import LISTING_LIMIT, BareRepository
 from sandbox.errors import CheckoutError
 from sandbox.kept_archive import Entry, KeptArchive, Piece
-from sandbox.lfs import fetched_files
+from sandbox.lfs import FILE_MODES, fetched_files, files_of
 from sandbox.submodules import MOST, fetched_submodules
 
 _MOST_ENTRIES = 1_000_000
@@ -57,7 +57,8 @@ class TreeArchives:
             folder = tempfile.TemporaryDirectory(prefix=".acrouter-", dir=destination.parent)
             scratch = Path(stack.enter_context(folder))
             entries = self._list(tree, submodules, scratch / "listing")
-            entries = [entry._replace(object_id=files.get(entry.object_id, entry.object_id)) for entry in entries]
+            if files:
+                entries = list(_with_files(entries, files_of(self._repository, tree, files)))
             last = stack.enter_context(self._kept.open())
             known = last.pieces if last is not None else {}
             missing = [entry for entry in entries if entry not in known and entry.mode not in (_TREE, _SUBMODULE)]
@@ -103,6 +104,13 @@ class TreeArchives:
         arguments = ("cat-file", "--batch", "--buffer")
         self._repository.git(*arguments, stdin=wanted, stdout_to=contents, file_limit=_CONTENT_LIMIT)
         return contents.open("rb")
+
+
+def _with_files(entries: Iterable[Entry], files: Mapping[str, str]) -> Iterator[Entry]:
+    """Put the files that LFS keeps in the place of their pointers. A link is never one."""
+    for entry in entries:
+        file = files.get(entry.object_id) if entry.mode in FILE_MODES else None
+        yield entry if file is None else entry._replace(object_id=file)
 
 
 class _Blobs:

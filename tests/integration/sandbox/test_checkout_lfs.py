@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError, PatchError, RemoteUnavailable
 from sandbox.remotes import GitRemote
 from tests.support.lfs import LfsHost, file_of, lfs_host, pointer
-from tests.support.repositories import make_repository
+from tests.support.repositories import commit_files, make_repository
 from tests.support.services import free_port
 
 PICTURE, SOUND = b"\x89PNG\r\n" + bytes(range(256)) * 40, b"RIFF" + bytes(5000)
@@ -175,6 +176,39 @@ def test_the_size_of_all_files_together_is_bounded(
     [sentence] = fetch(mirror, host)
     assert sentence.startswith("The LFS file 'art/logo.png' is missing: 1000 are fetched at most")
     assert content(mirror, tmp_path, "art/ding.wav") == SOUND
+
+
+def test_the_bounds_hold_for_a_tree_however_often_it_is_asked_for(
+    mirror: Mirror, host: LfsHost, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(lfs, "SIZE_LIMIT", len(PICTURE) + 1)
+    first = fetch(mirror, host)
+    asked = len(host.requests)
+    assert (
+        fetch(mirror, host) == first == ["The LFS file 'art/logo.png' is missing: 1000 are fetched at most, and 0 MB."]
+    )
+    assert len(host.requests) == asked
+    assert content(mirror, tmp_path, "art/logo.png") == pointer(PICTURE).encode()
+
+
+def test_what_was_fetched_for_other_trees_does_not_widen_the_bounds_of_this_one(
+    mirror: Mirror, host: LfsHost, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert fetch(mirror, host) == []
+    monkeypatch.setattr(lfs, "MOST", 1)
+    assert content(mirror, tmp_path, "art/ding.wav") == SOUND
+    assert content(mirror, tmp_path, "art/logo.png") == pointer(PICTURE).encode()
+
+
+def test_a_link_whose_target_reads_like_a_pointer_stays_a_link(
+    mirror: Mirror, host: LfsHost, upstream: Path, tmp_path: Path
+) -> None:
+    commit_files(upstream, {}, {"link": pointer(PICTURE)})
+    mirror.fetch(GitRemote(str(upstream)), ["refs/heads/main"], timeout_s=30)
+    assert fetch(mirror, host) == []
+    assert content(mirror, tmp_path, "art/logo.png") == PICTURE
+    with tarfile.open(tmp_path / "tree.tar") as tar:
+        assert tar.getmember("link").linkname == pointer(PICTURE)
 
 
 def test_a_local_repository_has_no_server(mirror: Mirror, upstream: Path) -> None:
