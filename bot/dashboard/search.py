@@ -1,7 +1,8 @@
 """Tasks by their words: the titles of all of them, and the texts of the newest.
 
 Titles are in memory. Texts are not, and for a word that is in none of them a database reads them all: so only those of
-the newest `TEXTS` tasks are looked at. There a letter from A to Z is found in either case, in titles every letter.
+the newest `TEXTS` tasks are looked at, counted back from the newest that one may see. There a letter from A to Z is
+found in either case, in titles every letter.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ def holding(session: Session, facts: Facts, rows: Ints, text: str) -> Ints:
     if not len(rows) or not words:
         return rows
     ids = facts.tasks.id[rows]
-    by_text = _by_text(session, int(facts.tasks.id[-1]) - TEXTS, words)
+    by_text = in_texts(session, int(facts.tasks.id[-1]), words)
     return np.union1d(_by_title(facts, rows, words), rows[np.isin(ids, by_text)])
 
 
@@ -38,10 +39,13 @@ def _by_title(facts: Facts, rows: Ints, words: Sequence[str]) -> Ints:
     return rows
 
 
-def _by_text(session: Session, after: int, words: Sequence[str]) -> Sequence[int]:
-    """Return the ids of the tasks after one that hold each word; nothing in a word means anything to the database."""
+def in_texts(session: Session, newest: int, words: Sequence[str]) -> Sequence[int]:
+    """Return the ids of those of the `TEXTS` tasks up to the newest that hold each word, in text or title.
+
+    Nothing in a word means anything to the database.
+    """
     sqlite = session.get_bind().dialect.name == "sqlite"
-    query = select(Task.id).where(col(Task.id) > after)
+    query = select(Task.id).where(col(Task.id) > newest - TEXTS, col(Task.id) <= newest)
     for word in words:
         query = query.where(or_(*(_holds(column, word, sqlite) for column in (col(Task.text), col(Task.title)))))
     return [number for number in session.exec(query).all() if number is not None]

@@ -45,6 +45,23 @@ def test_a_search_keeps_to_the_other_filters(database: Database) -> None:
     assert [line.title for line in page.lines] == ["Mine"], "nobody finds what they cannot read"
 
 
+def test_texts_of_tasks_newer_than_all_that_one_may_see_are_not_read(database: Database) -> None:
+    add_repository(database, 43, "octo/busy")
+    mine = add_task(database, title="Mine", text="A refund is lost.")
+    for number in range(3):
+        add_task(database, title="Theirs", text="A refund is lost.", repository_id=43, target=f"43/issues/{number}")
+    facts = read_facts(database).of_repositories([42])
+    with database.reading() as session:
+        assert search.in_texts(session, int(facts.tasks.id[-1]), ["refund"]) == [mine]
+
+
+def test_nobody_who_may_see_nothing_finds_anything(database: Database) -> None:
+    add_task(database, title="Mine", text="A refund is lost.")
+    facts = read_facts(database).of_repositories([])
+    with database.reading() as session:
+        assert list_tasks(session, facts, parse_filter({"text": "refund"})).lines == ()
+
+
 def test_texts_of_the_newest_tasks_alone_are_looked_at(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "TEXTS", 2)
     for number in range(4):
