@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -16,9 +17,12 @@ def insert_into(session: Session, table: type[SQLModel]) -> Insert:
     return insert
 
 
-def put(session: Session, row: SQLModel, *, changing: Collection[str]) -> None:
+def put(
+    session: Session, row: SQLModel, *, changing: Collection[str], where: ColumnElement[bool] | None = None
+) -> None:
     """Insert `row`, or change those columns of the row with its primary key; objects in the session are not touched.
 
+    `where` is asked of the row that is there when it is to be changed: where it does not hold, that row stays.
     `Session.merge` looks first: two processes that both find nothing both insert, and one of them fails.
     """
     table: Any = type(row)
@@ -27,7 +31,9 @@ def put(session: Session, row: SQLModel, *, changing: Collection[str]) -> None:
     key = [column.name for column in table.__table__.primary_key]
     if changing:
         session.execute(
-            insert.on_conflict_do_update(index_elements=key, set_={name: values[name] for name in changing})
+            insert.on_conflict_do_update(
+                index_elements=key, set_={name: values[name] for name in changing}, where=where
+            )
         )
     else:
         session.execute(insert.on_conflict_do_nothing(index_elements=key))

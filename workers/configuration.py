@@ -127,7 +127,8 @@ def _keep(database: Database, repository_id: int, text: str | None, asked_at: da
             session.delete(row)
         else:
             kept = ConfigurationFile(repository_id=repository_id, text=text, updated_at=asked_at)
-            put(session, kept, changing=("text", "updated_at"))
+            # Of two that found no row the one that comes second may have read first.
+            put(session, kept, changing=("text", "updated_at"), where=col(ConfigurationFile.updated_at) <= asked_at)
 
 
 def _organisation(database: Database, repository: RepositoryRef) -> RepositoryRef | None:
