@@ -151,7 +151,7 @@ class _Level:
     before: "_Level | None"
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=8)  # an entry of 8 models and 8 steps is megabytes
 def _orders(count: int, kept: tuple[int, ...], steps: int) -> tuple[_Level, ...]:
     """Return the orders of 1, 2, ... `steps` of `count` models; only the kept ones may follow the first."""
     levels: list[_Level] = []
