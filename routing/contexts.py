@@ -72,8 +72,8 @@ class FeatureBook:
 
     def put(self, evidence: Evidence) -> bool:
         """Take in evidence and return whether its features are the ones that stand now; no order can be seen."""
-        worded = bool(evidence.traits) or evidence.embedding is not None
-        rank = (worded, precedence(evidence))
+        # The vector may come after the rest: `routing.reencoding` makes it.
+        rank = (evidence.embedding is not None, bool(evidence.traits), precedence(evidence))
         if evidence.key in self._ranks and self._ranks[evidence.key] >= rank:
             return False
         self._ranks[evidence.key] = rank

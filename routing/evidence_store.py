@@ -46,7 +46,7 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
 
     One statement decides, so that two writers cannot undo each other: a provisional score never replaces a final one,
     nor an older one a later one. Give the evidence that `Router.observe` returned: it is embedded already; where it is
-    not, that happens here, within the transaction, or without an encoder later, by `reencode`.
+    not, that happens here, within the transaction, or without an encoder later, by `routing.reencoding`.
 
     Raises:
         RoutingError: a number is out of range.
@@ -58,8 +58,8 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
         vector = encoder.encode([words])[0]
     values: dict[str, Any] = _columns(evidence) | {
         "encoder": "" if vector is None or encoder is None else encoder.name,
-        "embedding": None if vector is None else _packed(vector),
-        "revision": _revision(),
+        "embedding": None if vector is None else packed_vector(vector),
+        "revision": new_revision(),
     }
     insert = insert_into(session, MemoryEntry).values(**values)
     new = insert.excluded
@@ -73,7 +73,7 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
     changes["verifier_score"] = sqlalchemy.func.coalesce(new.verifier_score, MemoryEntry.verifier_score)
     changes |= {name: new[name] for name, given in _said(evidence) if given}
     changes["embedding"] = case((new.encoder == "", col(MemoryEntry.embedding)), else_=new.embedding)
-    changes["revision"] = _later(new.revision)
+    changes["revision"] = later_revision(new.revision)
     newer = _takes_precedence(new.final, new.updated_at, new.score)
     statement = insert.on_conflict_do_update(index_elements=["key"], set_=changes, where=newer)
     # A conflict that is not updated returns no row; the drivers' row counts differ here.
@@ -87,7 +87,7 @@ def save_score(session: Session, key: str, *, score: float, final: bool, at: dat
     statement = (
         update(MemoryEntry)
         .where(col(MemoryEntry.key) == key, _takes_precedence(literal(final), at, score))
-        .values(score=score, final=final, updated_at=at, revision=_later(_revision()))
+        .values(score=score, final=final, updated_at=at, revision=later_revision(new_revision()))
     )
     return _rows_changed(session, statement) > 0
 
@@ -100,38 +100,6 @@ def trim(session: Session, capacity: int) -> int:
     if newest_beyond is None:
         return 0
     return _rows_changed(session, delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond))
-
-
-def reencode(database: Database, encoder: Encoder, batch: int = 64, *, since: int = -1) -> int:
-    """Embed up to `batch` rows of another encoder again and return how many were looked at; 0: all are done.
-
-    Only rows of a revision above `since` are looked for.
-
-    The texts are embedded between two transactions: nothing is locked while a model works. A row whose text changed in
-    the meantime is left for the next call.
-    """
-    with database.session() as session:
-        rows = session.exec(
-            select(MemoryEntry.id, MemoryEntry.revision, MemoryEntry.title, MemoryEntry.text)
-            .where(
-                col(MemoryEntry.revision) > since,
-                col(MemoryEntry.encoder) != encoder.name,
-                or_(col(MemoryEntry.text) != "", col(MemoryEntry.title) != ""),
-            )
-            .order_by(col(MemoryEntry.id).desc())  # the newest are the likeliest to be asked for
-            .limit(batch)
-        ).all()
-    if not rows:
-        return 0
-    vectors = encoder.encode([embedding_text(title, text) for _, _, title, text in rows])
-    with database.session() as session:
-        for (row_id, revision, _, _), vector in zip(rows, vectors, strict=True):
-            session.execute(
-                update(MemoryEntry)
-                .where(col(MemoryEntry.id) == row_id, col(MemoryEntry.revision) == revision)
-                .values(encoder=encoder.name, embedding=_packed(vector), revision=_later(_revision()))
-            )
-    return len(rows)
 
 
 class EvidenceFeed:
@@ -210,12 +178,14 @@ def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
     )
 
 
-def _later(revision: Any) -> ColumnElement[int]:
+def later_revision(revision: Any) -> ColumnElement[int]:
+    """Return, in SQL, a row's next revision: the one that is given, or just above the row's own."""
     old = col(MemoryEntry.revision)
     return case((old >= revision, old + 1), else_=revision)
 
 
-def _revision() -> int:
+def new_revision() -> int:
+    """Return the writer's clock in microseconds."""
     return time.time_ns() // 1000
 
 
@@ -252,7 +222,8 @@ def _said(evidence: Evidence) -> list[tuple[str, Any]]:
     ]
 
 
-def _packed(vector: Vector) -> bytes:
+def packed_vector(vector: Vector) -> bytes:
+    """Return a vector as its column holds it: little-endian float32."""
     return np.ascontiguousarray(vector, dtype=_FLOAT).tobytes()
 
 

@@ -222,8 +222,9 @@ class Router:
             EncoderError: the embedding has another shape than the encoder's.
         """
         validate(evidence)
-        # A vector of another encoder is kept and not compared: `evidence_store.reencode` replaces it in the background.
-        if evidence.embedding is None:
+        # A vector of another encoder is kept and not compared: `routing.reencoding` replaces it in the background.
+        # Evidence of the database comes without its text: its title alone would be another vector than the row's.
+        if evidence.embedding is None and evidence.text:
             vector = self.embed(evidence.title, evidence.text)
             if vector is not None:
                 evidence = replace(evidence, embedding=vector, encoder=self.encoder.name)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlmodel import Session, and_, col, or_, select
 
 from routing import Dimension, Evidence
+from routing.contexts import traits
 from routing.evidence_store import save, save_score
 from routing.outcome_score import final_score, provisional_score
 from store.database import Database
@@ -124,6 +125,7 @@ def _first_evidence(session: Session, task: Task, attempt: Attempt, score: float
     """Return what is learnt of an attempt that nothing was known of before its outcome."""
     repository = session.get(Repository, task.repository_id) if task.repository_id is not None else None
     name = repository.full_name if repository is not None else ""
+    text = f"{task.title}\n\n{task.text}"
     return Evidence(
         key=evidence_key(attempt),
         task_key=f"task:{task.id}",
@@ -133,7 +135,8 @@ def _first_evidence(session: Session, task: Task, attempt: Attempt, score: float
         cost_usd=attempt.cost_usd,
         final=True,
         at=at,
-        text=f"{task.title}\n\n{task.text}",
+        text=text,
+        traits=traits(text),
         repository=name,
         language=task.language,
         title=task.title,

@@ -12,8 +12,11 @@ from sqlalchemy import update
 from sqlmodel import col, select
 
 from routing import Evidence, Router
+from routing.contexts import traits
 from routing.encoders.hashing import HashingEncoder
-from routing.evidence_store import EvidenceFeed, reencode, save, save_score, trim
+from routing.errors import EncoderError
+from routing.evidence_store import EvidenceFeed, save, save_score, trim
+from routing.reencoding import reencode, waits_for_encoder
 from routing.types import Vector
 from store.database import Database
 from store.tables import MemoryEntry
@@ -167,6 +170,53 @@ def test_another_encoder_sees_nothing_until_the_rows_are_embedded_again(database
 
     assert feed.catch_up(router) == 5
     assert len(router.decide(router.task("t", FIRST)).neighbours) == 5
+
+
+def test_a_row_that_the_encoder_refuses_keeps_no_other_from_being_embedded(database: Database) -> None:
+    class Picky(OtherEncoder):
+        refused = SECOND
+
+        def encode(self, texts: Sequence[str]) -> Vector:
+            if any(self.refused in text for text in texts):
+                raise EncoderError("This text is too long.")
+            return super().encode(texts)
+
+    stored(database, *(make_evidence(f"k{n}", "small", 1.0, text=FIRST) for n in range(3)))
+    stored(database, make_evidence("newest", "small", 1.0, text=SECOND))
+    picky, refused = Picky(), set[int]()
+    assert [reencode(database, picky, batch=2, refused=refused) for _ in range(3)] == [2, 2, 0]
+    assert [row.encoder for row in rows(database)] == [*[picky.name] * 3, ENCODER.name]
+    assert not waits_for_encoder(database, picky, without=refused)
+
+
+def test_an_encoder_that_is_away_refuses_no_row(database: Database) -> None:
+    class Away(OtherEncoder):
+        def encode(self, texts: Sequence[str]) -> Vector:
+            raise EncoderError("The API cannot be used.")
+
+    stored(database, make_evidence("k", "small", 1.0, text=FIRST))
+    refused = set[int]()
+    with pytest.raises(EncoderError):
+        reencode(database, Away(), refused=refused)
+    assert refused == set()
+
+
+def test_whoever_meets_a_row_before_it_is_embedded_learns_the_same_in_the_end(database: Database) -> None:
+    early, late = Router(make_pool()), Router(make_pool())
+    feed = EvidenceFeed(database)
+    with database.session() as session:
+        for n, (model, score, usd) in enumerate([("small", 0.0, 0.4), ("medium", 1.0, 0.1), ("large", 1.0, 0.9)]):
+            outcome = make_evidence(
+                f"attempt:{n}", model, score, final=True, cost_usd=usd, text=FIRST, title="Dates", traits=traits(FIRST)
+            )
+            save(session, outcome, None)
+    assert feed.catch_up(early) == 3
+    assert early.decide(early.task("t", FIRST), explore=False).neighbours == (), "nothing is embedded twice"
+    assert reencode(database, early.encoder) == 3
+    assert feed.catch_up(early) == EvidenceFeed(database).catch_up(late) == 3
+    for text in (FIRST, SECOND):
+        task = early.task("t", text)
+        assert early.decide(task, explore=False) == late.decide(task, explore=False)
 
 
 def test_a_damaged_row_is_passed_over(database: Database) -> None:

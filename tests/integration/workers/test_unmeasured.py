@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from sqlmodel import select
 
+from routing.contexts import traits
 from sandbox.types import Backend
 from store.database import Database
 from store.states import AttemptState, OutcomeKind, TaskState
@@ -73,6 +74,7 @@ def test_without_tests_an_attempt_is_known_by_its_outcome_alone(runtime: Runtime
     assert (entry.task_key, entry.title, entry.cost_usd) == (f"task:{task_id}", "It breaks", 0.25)
     assert entry.text == "It breaks\n\nPlease mend notes.txt."
     assert entry.encoder == "", "nobody waits for an embedding"
+    assert tuple(entry.traits) == traits(entry.text)
     reencoding = Reencoding(runtime.database, runtime.brain.router.encoder)
     reencoding()
     reencoding()
