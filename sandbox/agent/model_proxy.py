@@ -14,7 +14,7 @@ import httpx
 from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
-from sandbox.agent.token_bound import most_tokens
+from sandbox.agent.usage import most_tokens_of
 from sandbox.agent_types import AgentLimits, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
 
@@ -218,7 +218,7 @@ class ModelProxy:
         return response.status_code, response.headers.get("content-type", "application/json"), answer
 
     def _worst_usd(self, content: bytes) -> float:
-        tokens_in = math.ceil(most_tokens(content.decode()) * (1 + _CACHE_WRITE_SURCHARGE))
+        tokens_in = math.ceil(most_tokens_of(self._endpoint, content.decode()) * (1 + _CACHE_WRITE_SURCHARGE))
         return self._endpoint.cost_usd(tokens_in, self._endpoint.max_output_tokens)
 
     def _cost(self, status: int, answer: bytes, worst: float) -> float:

@@ -3,8 +3,10 @@
 A token of the byte-pair encodings in use is a piece of a word, a run of digits, a mark or a part of a rare character,
 and never less than a byte. So each digit, blank before one, mark, line end and byte of another script counts as one,
 and so does each byte of a long run of letters and digits (base64, hashes); words count one for each four letters of
-one case. On prose and code this is up to twice the truth; on digits and other scripts up to four times. The test
-measures it with the tokenizers that LiteLLM carries.
+one case. On prose and code this is up to twice the truth; on digits and other scripts up to four times. Words of fewer
+than 16 random lower-case letters can have more: there the bound is a half to two thirds of the truth, and
+`sandbox.agent.usage` takes a tokenizer's count where that is higher. The test measures it with the tokenizers that
+LiteLLM carries.
 """
 
 import math
@@ -30,7 +32,7 @@ _KINDS = "".join(map(_kind, range(256))).encode()
 
 
 def most_tokens(text: str) -> int:
-    """Return a number of tokens that a text hardly ever passes."""
+    """Return a number of tokens that a text hardly ever passes, unless its words are random letters."""
     kinds = text.encode("utf-8", "replace").translate(_KINDS)
     runs = sum(map(len, _LONG_RUNS.findall(kinds)))
     rest = _LONG_RUNS.sub(b"", kinds)

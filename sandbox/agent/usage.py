@@ -52,6 +52,15 @@ def estimate(
     return Estimate(likely=counted, cautious=max(counted, most))
 
 
+def most_tokens_of(endpoint: ModelEndpoint, text: str) -> int:
+    """Return a number of tokens that a text hardly ever passes: the bound, or LiteLLM's count where that is higher."""
+    most = most_tokens(text)
+    try:
+        return max(most, int(litellm.token_counter(model=endpoint.litellm_id, text=text)))
+    except Exception:  # noqa: BLE001  (see estimate)
+        return most
+
+
 def worst_case_usd(endpoint: ModelEndpoint, tokens_in: int) -> float:
     """Return the most that a call with so many input tokens can cost."""
     surcharge = 1 + _CACHE_WRITE_SURCHARGE if caches_prompts(endpoint) else 1

@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+import struct
 import uuid
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +15,11 @@ import pytest
 from litellm.litellm_core_utils.default_encoding import encoding
 from tokenizers import Tokenizer
 
+from sandbox.agent.model_proxy import ModelProxy
 from sandbox.agent.token_bound import most_tokens
+from sandbox.agent.usage import most_tokens_of
+from sandbox.agent_types import AgentLimits, ModelEndpoint
+from tests.support.meters import CountingMeter
 
 ROOT = Path(__file__).resolve().parents[3]
 _RANDOM = random.Random(1)
@@ -47,6 +52,11 @@ ODD = {
     "line ends": "\n" * 3000,
     "lone surrogates": "\ud800" * 100,
 }
+SHORT_RANDOM_WORDS = {
+    f"words of {length} of {letters!r}": " ".join("".join(_RANDOM.choices(letters, k=length)) for _ in range(words))
+    for letters, length, words in ((_LETTERS[:26], 15, 100), (_LETTERS[:26], 6, 200), ("acgt", 10, 200))
+}
+"""Of these the bound alone is too low."""
 
 
 @cache
@@ -63,6 +73,30 @@ def _counters() -> tuple[Callable[[str], int], ...]:
 def test_no_text_has_more_tokens(text: str) -> None:
     for count in _counters():
         assert most_tokens(text) >= count(text)
+
+
+@pytest.mark.parametrize("text", [*ODD.values(), *SHORT_RANDOM_WORDS.values()], ids=[*ODD, *SHORT_RANDOM_WORDS])
+def test_what_is_paid_for_is_never_less_than_litellms_own_count(text: str) -> None:
+    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0)
+    counted = litellm.token_counter(model=endpoint.litellm_id, text=text)
+    assert most_tokens_of(endpoint, text) == max(most_tokens(text), counted)
+
+
+@pytest.mark.parametrize("text", SHORT_RANDOM_WORDS.values(), ids=SHORT_RANDOM_WORDS)
+def test_an_agents_call_is_reserved_by_the_tokenizers_count_where_the_bound_is_too_low(text: str) -> None:
+    meter = CountingMeter()
+    endpoint = ModelEndpoint("m", "openai/m-1", 1_000_000.0, 0.0, api_base="http://127.0.0.1:1", api_key="k")
+    proxy = ModelProxy(
+        endpoint, meter, AgentLimits(cost_usd=1e9), remaining_s=lambda: 10.0, after_call=lambda _proxy: None
+    )
+    meter.cap_usd = 1e9
+    body = json.dumps({"messages": [{"role": "user", "content": text}]})
+    encoded = base64.b64encode(body.encode()).decode()
+    message = {"method": "POST", "path": "/v1/chat/completions", "headers": {}, "body": encoded}
+    content = json.dumps(message).encode()
+    assert proxy(struct.pack(">I", len(content)) + content) is not None
+    counted = litellm.token_counter(model=endpoint.litellm_id, text=text)
+    assert meter.reserved["r0"] >= counted > most_tokens(text)
 
 
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY)
