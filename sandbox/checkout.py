@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from sandbox.bare import REF, SHA, BareRepository, checked_sha
-from sandbox.errors import CheckoutError, PatchError, PushError, RemoteUnavailable
-from sandbox.git import GitFailedError, check_remote
+from sandbox.errors import CheckoutError, PatchError, PushError, RemoteRefused, RemoteUnavailable
+from sandbox.git import TOO_SLOW, GitFailedError, check_remote
 from sandbox.lfs import fetch_files
 from sandbox.local_repository import head_of, uncommitted
 from sandbox.remotes import Author, GitRemote
@@ -22,6 +22,9 @@ from sandbox.tree_archives import TreeArchives
 
 # What a remote says of a ref or a commit that it does not have.
 _NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")
+_REFUSED = re.compile(
+    r"returned error: (?:401|403|404)\b|Authentication failed|could not read Username|repository '[^'\n]*' not found"
+)
 _MESSAGE_LIMIT = 65_536
 
 
@@ -63,7 +66,8 @@ class Mirror:
         """Fetch full ref names (`refs/heads/main`, `HEAD`) and SHAs. SHAs that are here are not asked for again.
 
         Raises:
-            RemoteUnavailable: the remote did not answer, or not in time.
+            RemoteUnavailable: the remote did not answer.
+            RemoteRefused: it refused, or gave not all within `timeout_s`.
             CheckoutError: a ref has a wrong form, or the remote does not have it.
         """
         local = check_remote(remote, allow_local=self._allow_local)
@@ -98,7 +102,8 @@ class Mirror:
             except GitFailedError as error:
                 if local or _NO_SUCH_REF.search(str(error)):
                     raise
-                raise RemoteUnavailable(f"The repository cannot be fetched: {_reason(str(error))}") from error
+                words = f"The repository cannot be fetched: {_reason(str(error))}"
+                raise _failed(words, error, counts=TOO_SLOW in str(error)) from error
 
     def fetch_submodules(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
         """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.
@@ -228,7 +233,8 @@ class Mirror:
         A branch that is at `sha` already is left as it is.
 
         Raises:
-            PushError: somebody else's commit is there, or the remote refused it.
+            PushError: somebody else's commit is there, or the remote refused the commit.
+            RemoteRefused: the remote refused the token, or is not there.
             RemoteUnavailable: the remote did not answer, or not in time.
         """
         ref = _branch_ref(branch)
@@ -256,7 +262,7 @@ class Mirror:
             # With --porcelain what the remote says of a ref begins with its flag; without that, it said nothing.
             if local or re.search(r"^!\t", str(error), re.MULTILINE):
                 raise PushError(words) from error
-            raise RemoteUnavailable(words) from error
+            raise _failed(words, error) from error
         except CheckoutError as error:
             raise PushError(str(error)) from error
 
@@ -265,6 +271,7 @@ class Mirror:
 
         Raises:
             RemoteUnavailable: the remote cannot be asked.
+            RemoteRefused: it refused the token, or is not there.
         """
         ref = _branch_ref(branch)
         local = check_remote(remote, allow_local=self._allow_local)
@@ -274,7 +281,7 @@ class Mirror:
                 "ls-remote", "--end-of-options", remote.url, ref, timeout_s=timeout_s, remote=remote, local=local
             )
         except GitFailedError as error:
-            raise RemoteUnavailable(f"The repository cannot be asked for {branch}: {_reason(str(error))}") from error
+            raise _failed(f"The repository cannot be asked for {branch}: {_reason(str(error))}", error) from error
         for line in listed.decode("utf-8", "replace").splitlines():
             sha, _, name = line.partition("\t")
             if name == ref and SHA.fullmatch(sha):
@@ -287,6 +294,12 @@ def _branch_ref(branch: str) -> str:
     if not REF.fullmatch(ref):
         raise PushError(f"{branch!r} cannot be a branch's name.")
     return ref
+
+
+def _failed(words: str, error: GitFailedError, *, counts: bool = False) -> CheckoutError:
+    """Return what to raise: whether it `counts` as a try, as a refusal does, or may be waited for."""
+    refused = counts or _REFUSED.search(str(error)) is not None
+    return RemoteRefused(words) if refused else RemoteUnavailable(words)
 
 
 def _reason(said: str) -> str:

@@ -20,7 +20,11 @@ class CheckoutError(SandboxError):
 
 
 class RemoteUnavailable(CheckoutError):  # noqa: N818
-    """The remote cannot be reached, fails or refuses the token: waiting may help."""
+    """The remote cannot be reached, or fails: waiting may help."""
+
+
+class RemoteRefused(CheckoutError):  # noqa: N818
+    """The remote refuses, says that nothing is there, or gave not all of it in time: a few tries may help."""
 
 
 class PatchError(SandboxError):

@@ -48,6 +48,10 @@ _CONFIG = {
 }
 
 
+TOO_SLOW = "did not end within"
+"""Part of what `GitFailedError` says of a command that passed its time limit."""
+
+
 class GitFailedError(CheckoutError):
     """git ended with an error; the message is what it said, without secrets."""
 
@@ -100,7 +104,7 @@ def run_git(
         try:
             output, errors = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            raise GitFailedError(f"git {arguments[0]} did not end within {timeout_s:.0f} s") from None
+            raise GitFailedError(f"git {arguments[0]} {TOO_SLOW} {timeout_s:.0f} s") from None
         finally:
             # git's transports are processes of their own: end the whole session, on every way out.
             if process.poll() is None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sandbox.bare import LISTING_LIMIT, SHA, BareRepository
-from sandbox.errors import CheckoutError, RemoteUnavailable
-from sandbox.git import GitFailedError, check_remote
+from sandbox.errors import CheckoutError, RemoteRefused, RemoteUnavailable
+from sandbox.git import TOO_SLOW, GitFailedError, check_remote
 from sandbox.remotes import GitRemote
 
 FETCHED = "refs/acrouter/submodules"
@@ -30,7 +30,7 @@ _VALUE = re.compile(r"(path|url)\s*=\s*(.*)")
 """Of a line without the space at its ends."""
 _TEMPORARY = re.compile(
     r"Could not resolve|[Cc]onnection (?:refused|reset|timed out)|[Ff]ailed to connect|Couldn't connect|timed out"
-    r"|Operation too slow|Empty reply|RPC failed|returned error: (?:408|429|5\d\d)|did not end within"
+    r"|Operation too slow|Empty reply|RPC failed|returned error: (?:408|429|5\d\d)"
 )
 """What git and curl say where asking again may help."""
 _SSH = re.compile(r"(?:ssh://)?[\w.-]+@([\w.-]+)[:/](?!/)(.+)")
@@ -74,7 +74,8 @@ def fetch_submodules(
     Returns what cannot be had, as sentences.
 
     Raises:
-        RemoteUnavailable: the host did not answer, or not in time.
+        RemoteUnavailable: the host did not answer.
+        RemoteRefused: a submodule did not come within `timeout_s`.
     """
     missing = []
     found = submodules_of(repository, tree)
@@ -86,7 +87,7 @@ def fetch_submodules(
             continue
         try:
             _fetch(repository, module, remote, timeout_s, allow_local)
-        except RemoteUnavailable:
+        except (RemoteUnavailable, RemoteRefused):
             raise
         except CheckoutError as error:
             missing.append(f"The submodule {module.path!r} is missing: {error}")
@@ -132,8 +133,11 @@ def _fetch(
         with repository.locked(timeout_s):
             repository.git(*arguments, timeout_s=timeout_s, remote=source, local=local, file_limit=_PACK_LIMIT)
     except GitFailedError as error:
+        words = f"The submodule {module.path!r} cannot be fetched: {error}"
+        if TOO_SLOW in str(error):
+            raise RemoteRefused(words) from error
         if not local and _TEMPORARY.search(str(error)):
-            raise RemoteUnavailable(f"The submodule {module.path!r} cannot be fetched: {error}") from error
+            raise RemoteUnavailable(words) from error
         if "index-pack" in str(error):
             raise CheckoutError(f"it takes more than {_PACK_LIMIT >> 20} MB, or cannot be read.") from error
         raise

@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
-from sandbox.errors import RemoteUnavailable
+from sandbox.errors import RemoteRefused, RemoteUnavailable
 from store.errors import AcrouterError
 from store.states import TaskKind, TaskState
 from store.tables import Attempt, Task
@@ -189,7 +189,7 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.REFUSED, str(reason))
     except (ForgeTemporary, RemoteUnavailable, NoEndpointAnswers) as reason:
         _wait(run, str(reason), getattr(reason, "retry_at", None))
-    except ForgeError as reason:
+    except (ForgeError, RemoteRefused) as reason:
         _ask_again(run, reason)
     except NoModelLeft as reason:
         _end(run, TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
@@ -216,7 +216,7 @@ def _wait(run: Run, reason: str, retry_at: datetime | None) -> None:
     _back_to_the_queue(run, reason, until=min(max(retry_at or now, now + pause), since + LONGEST_WAIT), since=since)
 
 
-def _ask_again(run: Run, reason: ForgeError) -> None:
+def _ask_again(run: Run, reason: ForgeError | RemoteRefused) -> None:
     """GitHub refused: another worker tries, up to `MAX_REFUSED_TRIES` times."""
     tries = run.task().tries
     if tries < MAX_REFUSED_TRIES:

@@ -1,7 +1,7 @@
 """What people do to a PR while a model works on it: acrouter stops, or goes on and says so, and overwrites nothing."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from sqlmodel import col, select
 
 from bot.demo.hub import pulls
 from bot.github import GitHubForge
-from sandbox.errors import RemoteUnavailable
+from sandbox.errors import RemoteRefused, RemoteUnavailable
 from sandbox.remotes import GitRemote
 from store.states import TaskState
 from store.tables import Task
@@ -171,6 +171,22 @@ def test_a_refusal_that_lasts_is_believed_at_the_third_try(
     runs.settle()
     assert (story.task.state, story.task.tries, len(asked)) == (state, 3, 3)
     assert str(refusal) in story.words()
+
+
+def test_a_repository_that_git_may_not_fetch_is_given_up_at_the_third_try(
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def refuse(_self: LocalMirror, remote: GitRemote, refs: Sequence[str], **_options: Any) -> None:
+        asked.append(remote.url)
+        raise RemoteRefused("The repository cannot be fetched: The requested URL returned error: 403")
+
+    monkeypatch.setattr(LocalMirror, "fetch", refuse)
+    story = PullStory(runs, "archived")
+    runs.settle()
+    assert (story.task.state, story.task.tries, len(asked)) == (TaskState.FAILED, 3, 3)
+    assert "returned error: 403" in story.words()
 
 
 def test_a_github_that_is_away_is_waited_for_up_to_a_day(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
