@@ -35,6 +35,12 @@ class QuickMirror:
     def fetch(self, _remote: object, _refs: Sequence[str], *, timeout_s: float) -> None:
         pass
 
+    def fetch_submodules(self, _remote: object, _sha: str, *, timeout_s: float) -> Sequence[str]:
+        return ()
+
+    def fetch_lfs(self, _remote: object, _sha: str, *, timeout_s: float) -> Sequence[str]:
+        return ()
+
     def is_ancestor(self, older: str, newer: str) -> bool:
         return not self._git("rev-list", "--max-count=1", older, f"^{newer}")
 
