@@ -35,7 +35,7 @@ def request_stop(
     if found is None:
         return None
     with database.session() as session:
-        task = session.exec(select(Task).where(Task.id == found.id).with_for_update()).one()
+        task = session.exec(select(Task).where(Task.id == found.id).with_for_update(key_share=True)).one()
         if not task.state.is_open:
             return None
         task.stop_requested_by = by

@@ -47,7 +47,9 @@ class Lease:
             LeaseLost: another worker took the task over; nothing was written.
         """
         with self._database.session() as session:
-            task = session.exec(select(Task).where(Task.id == self.task_id).with_for_update()).one()
+            # Rows that name the task by a foreign key may be written meanwhile: who writes to the ledger holds that
+            # first, and who holds this lock may have to wait for the ledger.
+            task = session.exec(select(Task).where(Task.id == self.task_id).with_for_update(key_share=True)).one()
             if task.lease_owner != self.owner:
                 self._lost.set()
                 raise LeaseLost(f"Task {self.task_id} was taken over by {task.lease_owner or 'nobody'}.")

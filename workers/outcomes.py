@@ -63,7 +63,7 @@ def record_outcome(
     `ref` tells two outcomes of one kind apart (a commit, a review's id). Returns False where this one was known.
     """
     with database.session() as session:
-        task = session.exec(select(Task).where(Task.id == task_id).with_for_update()).one()
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).one()
         known = session.exec(
             select(Outcome.id).where(Outcome.task_id == task_id, Outcome.kind == kind, Outcome.ref == ref)
         ).first()

@@ -55,7 +55,7 @@ def revive_lost_tasks(runtime: Runtime) -> None:
                     and_(col(Task.state) == TaskState.QUEUED, col(Task.lease_until) < now),
                 )
             )
-            .with_for_update(skip_locked=True)
+            .with_for_update(skip_locked=True, key_share=True)
         ).all()
         for task in lost:
             _revive(session, task)

@@ -38,7 +38,7 @@ def hand_back(runtime: Runtime) -> int:
 def _give(runtime: Runtime, task_id: int) -> bool:
     with runtime.database.session() as session:
         task = session.exec(
-            select(Task).where(Task.id == task_id, leases.is_held_by(runtime.name)).with_for_update()
+            select(Task).where(Task.id == task_id, leases.is_held_by(runtime.name)).with_for_update(key_share=True)
         ).one_or_none()
         if task is None or not task.state.is_open:
             return False

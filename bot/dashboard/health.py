@@ -171,7 +171,7 @@ def retry_task(database: Database, task_id: int, viewer: Viewer) -> bool:
     It goes on from what it has: attempts that were judged count, and what was spent counts against its budget.
     """
     with database.session() as session:
-        task = session.exec(select(Task).where(Task.id == task_id).with_for_update()).first()
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).first()
         if task is None or task.state is not TaskState.FAILED or not viewer.can_read(task.repository_id):
             return False
         same = select(Task.id).where(

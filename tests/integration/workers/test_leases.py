@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from store.database import Database
-from store.states import TaskState
-from store.tables import Task
+from store.states import LedgerKind, TaskState
+from store.tables import Ledger, Task
 from store.types import utc_now
 from tests.support.rows import add_task
 from workers import leases
@@ -56,6 +57,16 @@ def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None
     with database.session() as session:
         assert session.get_one(Task, task_id).title == ""
     assert lease.lost
+
+
+@pytest.mark.postgres
+def test_a_model_call_is_booked_while_the_task_is_locked(postgres_database: Database) -> None:
+    task_id = add_task(postgres_database)
+    lease = leases.take(postgres_database, task_id, "first", 60)
+    assert lease is not None
+    with lease.transaction(), postgres_database.session() as booking:
+        booking.execute(text("SET LOCAL lock_timeout = '2s'"))
+        booking.add(Ledger(reservation="a-call", kind=LedgerKind.RESERVED, usd_micros=1, task_id=task_id))
 
 
 def test_a_task_that_must_wait_is_not_taken_before_its_time(database: Database) -> None:
