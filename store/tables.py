@@ -330,9 +330,9 @@ class ModelEndpoint(SQLModel, table=True):
 
     model: str = Field(primary_key=True, max_length=200)
     failures: int = 0
-    """In a row."""
+    """In a row; those of one outage count up to the breaker's opening."""
     failed_at: datetime = Field(sa_type=UtcDateTime)
-    """The last one."""
+    """The last one that counted."""
     retry_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     """The model is passed over until then. None: it has not failed often enough."""
     error: str = Field(default="", sa_type=Text)

@@ -245,7 +245,7 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         session.flush()
         session.refresh(merged)
         if agent_run.exit_status == "ModelError":
-            run.runtime.breakers.failed(session, attempt.model, agent_run.error)
+            run.runtime.breakers.failed(session, attempt.model, agent_run.error, attempt.started_at)
         elif attempt.state is AttemptState.FINISHED:
             run.runtime.breakers.answered(session, attempt.model)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)

@@ -2,8 +2,8 @@
 
 Closed: the model is used. After `FAILURES` attempts in a row whose endpoint failed it opens: the router passes the
 model over. When its pause ends it is half-open: one attempt tries the model, the others pass it over until that one has
-ended or another pause is over. Each further failure doubles the pause; an attempt that the endpoint answers closes the
-breaker.
+ended or another pause is over. Each further failure doubles the pause, unless its attempt began before the last one:
+that is the same outage. An attempt that the endpoint answers closes the breaker.
 
 M. T. Nygard, "Release It!", 2nd edition (2018), chapter 5.
 """
@@ -38,8 +38,8 @@ class Breakers(Protocol):
     def tried(self, session: Session, model: str) -> None:
         """Take note that an attempt begins."""
 
-    def failed(self, session: Session, model: str, error: str) -> None:
-        """Take note that an attempt ended because its model's endpoint could not be used."""
+    def failed(self, session: Session, model: str, error: str, began: datetime) -> None:
+        """Take note that what began at `began` ended because its model's endpoint could not be used."""
 
     def answered(self, session: Session, model: str) -> None:
         """Take note that an attempt ended by itself: its model's endpoint answered."""
@@ -61,11 +61,13 @@ class EndpointBreakers:
             row.retry_at = self.now() + pause(row.failures)
             session.add(row)
 
-    def failed(self, session: Session, model: str, error: str) -> None:
+    def failed(self, session: Session, model: str, error: str, began: datetime) -> None:
         now = self.now()
         row = _locked(session, model) or ModelEndpoint(model=model, failed_at=now)
-        row.failures += 1
-        row.failed_at, row.error = now, scrub(error)[:_LONGEST_ERROR]
+        row.error = scrub(error)[:_LONGEST_ERROR]
+        if row.failures < FAILURES or began >= row.failed_at:
+            row.failures += 1
+            row.failed_at = now
         if row.failures >= FAILURES:
             row.retry_at = now + pause(row.failures)
             _log.warning("endpoint.passed_over", model=model, failures=row.failures, until=row.retry_at.isoformat())

@@ -159,7 +159,7 @@ def test_health_tells_which_model_is_passed_over_and_what_holds_a_task_up(databa
     with database.session() as session:
         for model, times in (("small", FAILURES), ("large", FAILURES - 1)):
             for _ in range(times):
-                EndpointBreakers().failed(session, model, "HTTP 503")
+                EndpointBreakers().failed(session, model, "HTTP 503", utc_now())
     facts = read_facts(database)
     with database.reading() as session:
         state = health(session, facts, EVERYONE, settings())

@@ -143,7 +143,7 @@ def test_what_is_away_is_told_where_people_look(sqlite_database: Database, tmp_p
     add_attempt(sqlite_database, task, state=AttemptState.FAILED)
     with sqlite_database.session() as session:
         for _ in range(FAILURES):
-            EndpointBreakers().failed(session, "small", "HTTP 503")
+            EndpointBreakers().failed(session, "small", "HTTP 503", utc_now())
     browser = browser_of(sqlite_database, tmp_path)
     assert "GitHub is &lt;away&gt;." in browser.get("/queue").text
     assert "Waits since" in browser.get(f"/tasks/{task}").text

@@ -13,6 +13,7 @@ from routing.types import RankedModel
 from sandbox.agent_types import AgentRun
 from store.database import Database
 from store.tables import ModelEndpoint
+from store.types import utc_now
 from tests.support.forge import make_runtime
 from tests.support.routing import make_task
 from tests.support.rows import add_task, settings
@@ -36,7 +37,7 @@ class Clock:
 
 def fail(session: Session, breakers: EndpointBreakers, times: int = FAILURES, model: str = "small") -> None:
     for number in range(times):
-        breakers.failed(session, model, f"failure {number}")
+        breakers.failed(session, model, f"failure {number}", breakers.now())
 
 
 def test_a_model_is_passed_over_after_failures_in_a_row_and_no_sooner(database: Database) -> None:
@@ -48,7 +49,7 @@ def test_a_model_is_passed_over_after_failures_in_a_row_and_no_sooner(database: 
         fail(session, breakers, FAILURES - 1)
         assert not breakers.open(session)
         fail(session, breakers, 1)
-        breakers.failed(session, "large", "once")
+        breakers.failed(session, "large", "once", clock.now)
         assert breakers.open(session) == {"small": clock.now + pause(FAILURES)}
 
 
@@ -79,9 +80,23 @@ def test_each_further_failure_doubles_the_pause_up_to_half_an_hour(database: Dat
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
 
 
+def test_attempts_at_once_that_one_outage_ends_do_not_double_the_pause(database: Database) -> None:
+    clock = Clock()
+    breakers = EndpointBreakers(clock)
+    began = clock.now
+    with database.session() as session:
+        for _ in range(8):
+            clock.now += timedelta(seconds=1)
+            breakers.failed(session, "small", "HTTP 503", began)
+        assert breakers.open(session) == {"small": clock.now + pause(FAILURES)}
+        clock.now += pause(FAILURES)
+        breakers.failed(session, "small", "HTTP 503", began=clock.now)
+        assert breakers.open(session) == {"small": clock.now + pause(FAILURES + 1)}
+
+
 def test_what_an_endpoint_said_is_kept_without_its_secrets(database: Database) -> None:
     with database.session() as session:
-        EndpointBreakers().failed(session, "small", "HTTP 401 for key sk-ant-api03-" + "a" * 80)
+        EndpointBreakers().failed(session, "small", "HTTP 401 for key sk-ant-api03-" + "a" * 80, utc_now())
     with database.reading() as session:
         assert "sk-ant" not in session.get_one(ModelEndpoint, "small").error
 
