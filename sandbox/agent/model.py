@@ -113,6 +113,8 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
             except Exception as error:  # noqa: BLE001  (providers raise anything; what it means is decided below)
                 failure = understand(error)
                 self._settle(reservation, worst if failure.billed else 0.0)
+                if self._remaining_s() <= 0:  # the call was cut off by the attempt's end: that is not the endpoint's
+                    raise TimeExceeded(exit_message("TimeExceeded")) from None
                 if pause_s is None or not failure.retry or self._remaining_s() <= pause_s:
                     raise self._ended(failure) from None
                 time.sleep(pause_s)

@@ -115,6 +115,13 @@ def test_the_wall_limit_ends_the_run(bench: Bench) -> None:
     assert run.exit_status == "TimeExceeded"
 
 
+def test_a_call_that_the_wall_limit_cuts_off_says_nothing_about_the_endpoint(bench: Bench) -> None:
+    run = bench.run([Say("true"), Hang(5)], limits=AgentLimits(wall_s=2.5))
+    assert run.exit_status == "TimeExceeded"
+    assert run.error == ""
+    assert not bench.meter.open
+
+
 def test_three_answers_without_a_command_end_the_run_and_are_paid(bench: Bench) -> None:
     run = bench.run([Say(None, text="%$garbage {{ 7*7 }}")])
     assert run.exit_status == "RepeatedFormatError"
