@@ -246,7 +246,7 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         session.refresh(merged)
         if agent_run.exit_status == "ModelError":
             run.runtime.breakers.failed(session, attempt.model, agent_run.error, attempt.started_at)
-        elif attempt.state is AttemptState.FINISHED:
+        elif attempt.state is AttemptState.FINISHED and agent_run.steps:
             run.runtime.breakers.answered(session, attempt.model)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
 
@@ -255,8 +255,10 @@ def _state_after(agent_run: AgentRun) -> AttemptState:
     """Only what a model ended by itself, or could not end within its limits, is judged."""
     if agent_run.exit_status == "Stopped":
         return AttemptState.LOST
-    # A model that never answered, for want of money or of a sandbox, had no chance to show anything.
+    # A model that never answered, for want of money, a sandbox or a program, had no chance to show anything.
     if agent_run.exit_status in ("ModelError", "SandboxError") or not (agent_run.steps or agent_run.patch):
+        return AttemptState.FAILED
+    if agent_run.exit_status == "ProgramError" and not agent_run.steps:
         return AttemptState.FAILED
     return AttemptState.FINISHED
 

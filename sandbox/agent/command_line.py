@@ -167,5 +167,6 @@ def _ending(proxy: "ModelProxy", result: CommandResult | None, error: str) -> tu
         return "TimeExceeded", ""
     if result.exit_code == 0 and proxy.calls:
         return "Submitted", ""
-    said = f"The agent's program ended with {result.exit_code}: {plain(result.output).strip()[-500:]}"
-    return ("ProgramError" if proxy.calls else "ModelError"), said
+    if proxy.unusable and not proxy.calls:
+        return "ModelError", proxy.unusable
+    return "ProgramError", f"The agent's program ended with {result.exit_code}: {plain(result.output).strip()[-500:]}"

@@ -23,6 +23,8 @@ _ANSWER_LIMIT = 16_000_000
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # As in sandbox.agent.failures: refused before any work was done.
 _NOT_BILLED = frozenset({503, 529})
+_REFUSES_ALL = (401, 403, 404)
+"""The key or the model is refused: no other request would be answered."""
 _CACHE_WRITE_SURCHARGE = 0.25
 MOST_UNANSWERED = 100
 """Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
@@ -74,6 +76,7 @@ class ModelProxy:
 
     The model, its key, its address and the most tokens of an answer are ours, whatever a request says. `ended` says why
     the agent is to end: an exit status of `run_agent`'s, and the reason; `failure` is what should have been raised.
+    `unusable` says what is wrong with the endpoint, by its last call; empty where it answered, or was not called.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class ModelProxy:
         self.calls: list[Call] = []
         self.ended: tuple[str, str] | None = None
         self.failure: Exception | None = None
+        self.unusable = ""
         self._endpoint = endpoint
         self._meter = meter
         self._limits = limits
@@ -109,7 +113,7 @@ class ModelProxy:
             return b""
         (length,) = struct.unpack(">I", self._buffer[:4])
         if length > _MESSAGE_LIMIT or len(self._buffer) > length + 4:
-            self.ended = ("ModelError", "The agent's line to its model was misused.")
+            self.ended = ("ProgramError", "The agent's line to its model was misused.")
             return None
         if len(self._buffer) < length + 4:
             return b""
@@ -168,11 +172,14 @@ class ModelProxy:
         cost = worst  # until it is known to be less
         try:
             status, kind, answer = self._send(path, headers, content)
+            self._note(f"HTTP {status}" if status in (*_REFUSES_ALL, 429) or status >= 500 else "")
             cost = self._cost(status, answer, worst)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             cost = 0.0
+            self._note("no connection")
             return _refusal(502, "The model cannot be reached.")
-        except httpx.HTTPError:
+        except httpx.HTTPError as error:
+            self._note(type(error).__name__)
             return _refusal(504, "The model did not answer.")
         finally:
             self._spent_on_failures += cost
@@ -182,9 +189,14 @@ class ModelProxy:
             self._spent_on_failures -= cost
             self.calls.append(Call(clean(told.text), told.tokens_in, told.tokens_out, cost, time.time()))
             self._after_call(self)
-        elif status in (401, 403, 404):
-            self.ended = ("ModelError", f"{self._endpoint.name} cannot be used: HTTP {status}")
+        elif status in _REFUSES_ALL and self.unusable:
+            self.ended = ("ModelError", self.unusable)
         return status, kind, answer
+
+    def _note(self, problem: str) -> None:
+        """Keep what a call says about the endpoint; one that the attempt's end cut off says nothing."""
+        if self._remaining_s() > 0:
+            self.unusable = f"{self._endpoint.name} cannot be used: {problem}" if problem else ""
 
     def _may_call(self, worst: float) -> bool:
         if self._remaining_s() <= 0:
@@ -194,7 +206,7 @@ class ModelProxy:
         elif self.spent_usd + worst > self._limits.cost_usd:
             self.ended = ("LimitsExceeded", "The next call could pass the attempt's cost limit.")
         elif self._sent - len(self.calls) >= MOST_UNANSWERED:
-            status = "ProgramError" if self.calls else "ModelError"
+            status = "ModelError" if self.unusable and not self.calls else "ProgramError"
             self.ended = (status, f"{MOST_UNANSWERED} requests were not answered.")
         return self.ended is None
 

@@ -52,7 +52,8 @@ def run_agent(
       (three answers in a row without a command), `ContextExceeded`: the attempt failed, the model is usable;
     - `BudgetExceeded`, `Stopped`: the meter, or `on_step`, ended it;
     - `ModelError`: the endpoint is unusable (unreachable, key refused, unknown model), `error` says why;
-    - `SandboxError`: the sandbox died under the agent.
+    - `SandboxError`: the sandbox died under the agent;
+    - `ProgramError`: a command line agent's program is not there, fell over or misused its line to the model.
 
     The patch is what stands in the tree at that moment, whatever the status. A call is tried again after each pause of
     `backoff_s` (seconds) on 429, 5xx and lost connections; each try is reserved and settled by itself.

@@ -11,7 +11,8 @@ from routing.types import RankedModel
 from sandbox.agent_types import AgentRun
 from store.database import Database
 from store.states import AttemptState, LedgerKind, TaskKind, TaskState
-from store.tables import Attempt, History, Ledger, MemoryEntry, Task, Verification
+from store.tables import Attempt, History, Ledger, MemoryEntry, ModelEndpoint, Task, Verification
+from store.types import utc_now
 from tests.support.forge import NoSandboxes, make_runtime
 from tests.support.rows import add_attempt, add_task, settings
 from workers import attempts, budgets, leases, recovery
@@ -129,6 +130,22 @@ def test_an_attempt_that_was_stopped_half_way_is_not_judged(runtime: Runtime, en
     with runtime.database.session() as session:
         kept = session.get_one(Attempt, attempt.id)
         assert (kept.state, kept.patch) == (state, "half a patch")
+
+
+def test_a_program_that_never_asked_its_model_says_nothing_about_it(runtime: Runtime) -> None:
+    task_id = add_task(runtime.database)
+    lease = leases.take(runtime.database, task_id, "worker", 60)
+    assert lease is not None
+    decision = RoutingDecision((RankedModel("small", 1.0, 1.0, 0.5, 0.1),), (), (), ())
+    with runtime.database.session() as session:
+        runtime.breakers.failed(session, "small", "HTTP 503", utc_now())
+    with lease:
+        run = Run(runtime, lease)
+        attempt = attempts.begin(run, decision)
+        attempts.finish(run, attempt, AgentRun("ProgramError", 0, 0, 0, 0.0, "its own patch", {}, "ended with 1"))
+    with runtime.database.session() as session:
+        assert session.get_one(Attempt, attempt.id).state is AttemptState.FAILED
+        assert session.get_one(ModelEndpoint, "small").failures == 1, "neither a failure nor an answer"
 
 
 def test_an_early_end_leaves_no_attempt_running(runtime: Runtime, repository: Path) -> None:

@@ -279,6 +279,38 @@ def test_a_program_that_repeats_what_is_refused_ends(monkeypatch: pytest.MonkeyP
     assert (len(requests), meter.open, meter.spent_usd) == (3, [], 0.0)
 
 
+def test_requests_that_are_no_good_say_nothing_about_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
+    with upstream(400) as (url, _):
+        to = proxy(url, CountingMeter())
+        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(400, b"")] * 3 + [None]
+    assert to.ended == ("ProgramError", "3 requests were not answered.")
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(200, ""), (400, ""), (429, "HTTP 429"), (503, "HTTP 503"), (401, "HTTP 401")]
+)
+def test_the_last_call_says_whether_the_endpoint_can_be_used(status: int, why: str) -> None:
+    with upstream(status, b"{}") as (url, _):
+        to = proxy(url, CountingMeter())
+        asked(to, "/v1/responses", {})
+    assert to.unusable == (f"m cannot be used: {why}" if why else "")
+
+
+def test_a_call_that_the_attempts_end_cuts_off_says_nothing_about_the_endpoint() -> None:
+    left_s = iter([1.0, 1.0])
+    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0, api_base="http://127.0.0.1:9/v1")
+    to = ModelProxy(
+        endpoint,
+        CountingMeter(),
+        AgentLimits(),
+        remaining_s=lambda: next(left_s, 0.0),
+        after_call=lambda _proxy: None,
+    )
+    assert asked(to, "/v1/responses", {}) is not None
+    assert to.unusable == ""
+
+
 def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
     deep: Any = []
     for _ in range(900):
@@ -347,9 +379,11 @@ def test_what_may_have_been_billed_counts_as_paid(status: int, content: bytes, p
 
 def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
     meter = CountingMeter()
-    answer = asked(proxy("http://127.0.0.1:9", meter), "/v1/responses", {})
+    to = proxy("http://127.0.0.1:9", meter)
+    answer = asked(to, "/v1/responses", {})
     assert answer is not None
     assert (answer[0], meter.spent_usd, meter.open) == (502, 0.0, [])
+    assert to.unusable == "m cannot be used: no connection"
 
 
 @pytest.mark.parametrize(
@@ -389,6 +423,7 @@ def test_a_line_that_is_misused_is_cut() -> None:
         to = proxy("http://127.0.0.1:9", CountingMeter())
         assert to(piece) is None
         assert to.ended is not None
+        assert to.ended[0] == "ProgramError", "that is not the endpoint's"
     to = proxy("http://127.0.0.1:9", CountingMeter())
     assert [to(bytes([b])) for b in struct.pack(">I", 5)] == [b""] * 4, "pieces of any size are put together"
     answer = to(b"hello")
