@@ -52,6 +52,11 @@ class Attempted:
         return self.result is not None and self.result.verdict in ("verified", "unverified")
 
     @property
+    def unanswered(self) -> bool:
+        """The model's endpoint could not be used: the model had no chance."""
+        return self.attempt.state is AttemptState.FAILED and self.attempt.exit_status == "ModelError"
+
+    @property
     def judged(self) -> bool:
         """The model had its chance, and its patch has a verdict."""
         return self.attempt.state is AttemptState.VERIFIED
@@ -154,7 +159,6 @@ def begin(run: Run, decision: RoutingDecision) -> Attempt:
         )
         session.add(attempt)
         run.runtime.breakers.tried(session, decision.chosen)
-        task.waiting_since = None
         record(
             session,
             task,
@@ -226,7 +230,7 @@ def _keep_step(run: Run, attempt: Attempt, step: Step, trajectory: GrowingTrajec
 
 
 def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
-    with run.lease.transaction() as (session, _task):
+    with run.lease.transaction() as (session, task):
         attempt.sqlmodel_update(
             {
                 "state": _state_after(agent_run),
@@ -248,6 +252,8 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
             run.runtime.breakers.failed(session, attempt.model, agent_run.error, attempt.started_at)
         elif attempt.state is AttemptState.FINISHED and agent_run.steps:
             run.runtime.breakers.answered(session, attempt.model)
+            task.waiting_since = None  # not sooner: a wait in which each try fails has to end
+            session.add(task)
     _log.info("attempt.finished", task_id=run.task_id, model=attempt.model, exit_status=agent_run.exit_status)
 
 

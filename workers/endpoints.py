@@ -1,4 +1,7 @@
-"""How to call the pool's models."""
+"""How to call the pool's models, and which not to call."""
+
+from collections.abc import Mapping
+from datetime import datetime
 
 from routing.pool import ModelPool, resolve_key
 from sandbox.agent_types import ModelEndpoint
@@ -21,6 +24,12 @@ def endpoint(run: Run, model: str) -> ModelEndpoint:
         timeout_s=run.runtime.settings.model_timeout_s,
         extra=spec.extra,
     )
+
+
+def resting(run: Run) -> Mapping[str, datetime]:
+    """Return the models to pass over because their endpoints fail, each with when it may be tried again."""
+    with run.runtime.database.reading() as session:
+        return run.runtime.breakers.open(session)
 
 
 def is_same_model(pool: ModelPool, name: str, other: str) -> bool:

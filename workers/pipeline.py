@@ -1,6 +1,6 @@
 """The pipeline of one task: fetch context, route, attempt, verify, escalate, publish, remember."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -14,7 +14,7 @@ from store.states import TaskKind, TaskState
 from store.tables import Attempt, Task
 from store.tracing import span
 from store.types import utc_now
-from workers import attempts, leases, recovery
+from workers import attempts, endpoints, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
 from workers.endings import why_nothing
@@ -95,31 +95,44 @@ def next_decision(run: Run, work: Work, made: Sequence[Attempted]) -> RoutingDec
         run.note("No other model is tried, because nothing could be verified of its work either.")
         return None
     config, settings, task = work.source.config, run.runtime.settings, run.task()
-    if len(made) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
+    counted = _counted(task, made)
+    if len(counted) >= min(config.max_attempts or settings.max_attempts, settings.max_attempts):
         return None
-    if made and (task.pinned_model or config.escalation == "off"):
+    if counted and (task.pinned_model or config.escalation == "off"):
         return None
     run.advance(TaskState.ROUTING, "Choosing the next model." if made else "Choosing a model.")
-    if not made:
-        return _first_decision(run, work)
-    # A model that could not be used had no chance; for this task it is as good as one that failed.
-    tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in made}
+    unanswered = {a.attempt.model for a in made} - {a.attempt.model for a in counted}
+    if not counted:
+        return _first_decision(run, work, unanswered)
+    # Once one was judged, a model that could not be used is as good as one that failed, for this task.
+    tried = {attempted.attempt.model: attempted.attempt.score or 0.0 for attempted in counted}
+    resting = {*endpoints.resting(run), *unanswered}
     decision = run.runtime.brain.escalate(
         work.routing_task,
         tried,
         allow=config.models.allow or None,
         deny=config.models.deny,
-        resting=_resting(run),
+        resting=resting,
         budget_usd=task.budget_usd - run.spent_usd(),
     )
     if decision is None:
-        run.note("No other model is worth its money on this task.")
+        which = "model whose endpoint answers" if resting else "model"
+        run.note(f"No other {which} is worth its money on this task.")
     return decision
 
 
-def _first_decision(run: Run, work: Work) -> RoutingDecision:
-    """Choose among all models. Those whose endpoints fail are passed over, unless a person asked for one of them, or
-    waits for the answer at the command line.
+def _counted(task: Task, made: Sequence[Attempted]) -> Sequence[Attempted]:
+    """Return the attempts that use a task's chances up. Before one is judged, those that no endpoint answered do not:
+    the task waits for the endpoints. A person who asked for one model, or waits at the command line, hears at once.
+    """
+    if any(attempted.judged for attempted in made) or task.pinned_model or task.kind is TaskKind.LOCAL:
+        return made
+    return [attempted for attempted in made if not attempted.unanswered]
+
+
+def _first_decision(run: Run, work: Work, unanswered: Collection[str]) -> RoutingDecision:
+    """Choose among all models. Those whose endpoints fail are passed over, the `unanswered` of this run among them,
+    unless a person asked for one of them, or waits for the answer at the command line.
 
     Raises:
         NoEndpointAnswers: there are models to choose from, but the endpoints of all of them fail.
@@ -138,20 +151,21 @@ def _first_decision(run: Run, work: Work) -> RoutingDecision:
             explore=config.exploration == "on",
         )
 
-    resting = {} if task.pinned_model or task.kind is TaskKind.LOCAL else _resting(run)
+    resting: dict[str, datetime] = {}
+    if not (task.pinned_model or task.kind is TaskKind.LOCAL):
+        resting = dict.fromkeys(unanswered, utc_now()) | dict(endpoints.resting(run))
     try:
         return choose(resting)
     except NoModelLeft:
         if not resting:
             raise
-        choose(())  # raises where it is not for the endpoints that none is left
-        words = f"The endpoints of {', '.join(sorted(resting))} fail; the task waits until one may be tried again."
-        raise NoEndpointAnswers(words, min(resting.values())) from None
-
-
-def _resting(run: Run) -> Mapping[str, datetime]:
-    with run.runtime.database.reading() as session:
-        return run.runtime.breakers.open(session)
+        usable = choose(())  # raises where it is not for the endpoints that none is left
+        # Only what the repository may use: others' models and their endpoints are not for its people.
+        failing = {line.model: resting[line.model] for line in usable.ranked if line.model in resting}
+        if not failing:
+            return usable
+        words = f"The endpoints of {', '.join(sorted(failing))} fail; the task waits until one may be tried again."
+        raise NoEndpointAnswers(words, min(failing.values())) from None
 
 
 def remember(run: Run, work: Work, attempted: Attempted) -> None:

@@ -22,7 +22,10 @@ def clean_up(run: Run) -> None:
 
 
 def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
-    """Return the attempts of earlier workers that count; one that was left without a verdict is judged now."""
+    """Return the attempts of earlier workers that count; one that was left without a verdict is judged now.
+
+    Where none has a verdict, those that no endpoint answered do not count: the task has waited, and makes them again.
+    """
     with run.lease.transaction() as (session, task):
         rows = session.exec(
             select(Attempt, Verification)
@@ -36,7 +39,7 @@ def attempts_so_far(run: Run, work: Work) -> list[Attempted]:
             made.append(attempts.verify_attempt(run, work, attempt, made))
         else:
             made.append(Attempted(attempt, _result(verification) if verification else None))
-    return made
+    return made if any(a.judged for a in made) else [a for a in made if not a.unanswered]
 
 
 def chosen_before(run: Run, made: Sequence[Attempted]) -> Attempted | None:

@@ -12,12 +12,14 @@ from routing.errors import NoModelLeft
 from routing.types import RankedModel
 from sandbox.agent_types import AgentRun
 from store.database import Database
+from store.states import AttemptState, TaskKind
 from store.tables import ModelEndpoint
 from store.types import utc_now
 from tests.support.forge import make_runtime
 from tests.support.routing import make_task
 from tests.support.rows import add_task, settings
-from workers import attempts, leases
+from workers import attempts, leases, recovery
+from workers.attempts import Attempted
 from workers.breakers import FAILURES, EndpointBreakers, pause
 from workers.errors import NoEndpointAnswers
 from workers.pipeline import next_decision
@@ -110,10 +112,11 @@ def run(database: Database) -> Any:
         yield Run(runtime, lease)
 
 
-def attempt_ends(run: Run, ending: str, model: str = "small") -> None:
+def attempt_ends(run: Run, ending: str, model: str = "small") -> Attempted:
     decision = RoutingDecision((RankedModel(model, 1.0, 1.0, 0.5, 0.1),), (), (), ())
     attempt = attempts.begin(run, decision)
     attempts.finish(run, attempt, AgentRun(ending, 1, 10, 10, 0.01, "half a patch", {}, "HTTP 503"))
+    return Attempted(attempt, None)
 
 
 def work(**config: Any) -> Any:
@@ -180,3 +183,55 @@ def test_a_task_that_no_model_may_work_on_does_not_wait_for_endpoints(run: Run) 
     run.update(budget_usd=0.000001)
     with pytest.raises(NoModelLeft):
         chosen(run)
+
+
+def test_a_task_whose_own_attempts_the_outage_ended_waits_with_the_others(run: Run) -> None:
+    made: list[Attempted] = []
+    for _ in range(3):  # as many as a task may make
+        decision = next_decision(run, work(), made)
+        assert decision is not None
+        made.append(attempt_ends(run, "ModelError", decision.chosen))
+    assert {attempted.attempt.model for attempted in made} == {"small", "medium", "large"}
+    assert not open_endpoints(run.runtime), "one failure of each opens no breaker"
+    with pytest.raises(NoEndpointAnswers, match="large, medium, small"):
+        next_decision(run, work(), made)
+    assert recovery.attempts_so_far(run, work()) == [], "and all of them are tried anew after the wait"
+
+
+@pytest.mark.parametrize("values", [{"pinned_model": "small"}, {"kind": TaskKind.LOCAL}])
+def test_who_asked_for_one_model_or_sits_before_the_command_line_hears_at_once(
+    run: Run, values: dict[str, Any]
+) -> None:
+    run.update(**values)
+    made = [attempt_ends(run, "ModelError", model) for model in ("small", "medium", "large")]
+    assert next_decision(run, work(), made) is None
+
+
+def test_a_task_with_a_verdict_does_not_wait_for_other_models(run: Run) -> None:
+    judged = attempt_ends(run, "Submitted", "small")
+    judged.attempt.state, judged.attempt.score = AttemptState.VERIFIED, 0.0
+    for model in ("medium", "large"):
+        for _ in range(FAILURES):
+            attempt_ends(run, "ModelError", model)
+    assert next_decision(run, work(), [judged]) is None
+
+
+def test_a_wait_ends_when_an_endpoint_answers_and_not_when_it_is_tried(run: Run) -> None:
+    since = utc_now() - timedelta(hours=3)
+    run.update(waiting_since=since)
+    attempt_ends(run, "ModelError")
+    assert run.task().waiting_since == since
+    attempt_ends(run, "Submitted")
+    assert run.task().waiting_since is None
+
+
+def test_a_task_waits_for_the_models_that_its_repository_may_use_and_names_no_others(run: Run) -> None:
+    for model in ("small", "medium", "large", "left-the-pool"):
+        for _ in range(FAILURES):
+            attempt_ends(run, "ModelError", model)
+    with run.runtime.database.reading() as session:
+        medium = run.runtime.breakers.open(session)["medium"]
+    with pytest.raises(NoEndpointAnswers) as waits:
+        chosen(run, allow=["medium"])
+    assert waits.value.retry_at == medium
+    assert str(waits.value).startswith("The endpoints of medium fail;")
