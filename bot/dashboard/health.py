@@ -146,7 +146,12 @@ def with_breakers(session: Session, found: Sequence[EndpointView]) -> list[Endpo
     known = {one.model for one in found}
     idle = [EndpointView(row.model, 0, 0) for row in rows.values() if row.model not in known and is_open(row, now)]
     return [
-        replace(one, failures=row.failures, retry_at=row.retry_at if is_open(row, now) else None)
+        replace(
+            one,
+            failures=row.failures,
+            retry_at=row.retry_at if is_open(row, now) else None,
+            error=one.error or row.error,
+        )
         if (row := rows.get(one.model))
         else one
         for one in (*found, *idle)

@@ -166,6 +166,7 @@ def test_health_tells_which_model_is_passed_over_and_what_holds_a_task_up(databa
     large, small = sorted(state.endpoints, key=lambda one: one.model)
     assert (large.attempts, large.failures, large.retry_at) == (1, FAILURES - 1, None)
     assert (small.attempts, small.failures) == (0, FAILURES), "it was tried by nobody within the day"
+    assert small.error == "HTTP 503"
     assert small.retry_at is not None
     assert small.retry_at > utc_now()
     assert [(one.waiting_since, one.reason) for one in state.tasks] == [(since, "GitHub is away.")]

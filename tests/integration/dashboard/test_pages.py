@@ -142,10 +142,11 @@ def test_what_is_away_is_told_where_people_look(sqlite_database: Database, tmp_p
     task = add_task(sqlite_database, waiting_since=waits, reason="GitHub is <away>.")
     add_attempt(sqlite_database, task, state=AttemptState.FAILED)
     with sqlite_database.session() as session:
-        for _ in range(FAILURES):
-            EndpointBreakers().failed(session, "small", "HTTP 503", utc_now())
+        for model in ["small", "large"] * FAILURES:
+            EndpointBreakers().failed(session, model, "HTTP <503>", utc_now())
     browser = browser_of(sqlite_database, tmp_path)
     assert "GitHub is &lt;away&gt;." in browser.get("/queue").text
+    assert "HTTP &lt;503&gt;" in browser.get("/queue").text, "nobody tried it within the day"
     assert "Waits since" in browser.get(f"/tasks/{task}").text
     for page in ("/models", "/queue"):
         assert "passed over" in browser.get(page).text, page
