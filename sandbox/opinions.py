@@ -14,6 +14,8 @@ class Opinion:
     reason: str
     """Its own sentence (untrusted); without an answer, ours on why there is none."""
     cost_usd: float = 0.0
+    endpoint_answered: bool | None = None
+    """False: the model's endpoint could not be used. None: nothing was learnt of it, e.g. for want of money."""
 
 
 class Judge(Protocol):

@@ -42,7 +42,7 @@ class Breakers(Protocol):
         """Take note that what began at `began` ended because its model's endpoint could not be used."""
 
     def answered(self, session: Session, model: str) -> None:
-        """Take note that an attempt ended by itself: its model's endpoint answered."""
+        """Take note that the model's endpoint answered."""
 
 
 @dataclass(frozen=True)

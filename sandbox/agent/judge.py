@@ -71,7 +71,7 @@ class ModelJudge:
         except Exception as error:  # noqa: BLE001  (providers raise anything, and no opinion is worth a task)
             failure = understand(error)
             cost_usd = worst if failure.billed else 0.0
-            return self._silent(failure.reason, cost_usd)
+            return self._silent(failure.reason, cost_usd, endpoint_answered=None if failure.too_long else False)
         finally:
             self.meter.settle(reservation, cost_usd)
         return self._opinion(response, cost_usd)
@@ -79,11 +79,12 @@ class ModelJudge:
     def _opinion(self, response: Any, cost_usd: float) -> Opinion:
         answer = _read(response)
         if answer is None:
-            return self._silent("its answer is not the JSON object that it was asked for", cost_usd)
-        return Opinion(self.endpoint.name, answer.probability, self._told(answer.reason), cost_usd)
+            why = "its answer is not the JSON object that it was asked for"
+            return self._silent(why, cost_usd, endpoint_answered=True)
+        return Opinion(self.endpoint.name, answer.probability, self._told(answer.reason), cost_usd, True)
 
-    def _silent(self, why: str, cost_usd: float = 0.0) -> Opinion:
-        return Opinion(self.endpoint.name, None, self._told(why), cost_usd)
+    def _silent(self, why: str, cost_usd: float = 0.0, *, endpoint_answered: bool | None = None) -> Opinion:
+        return Opinion(self.endpoint.name, None, self._told(why), cost_usd, endpoint_answered)
 
     def _told(self, words: str) -> str:
         return cut(" ".join(str(clean(words, self.endpoint.api_key)).split()), _REASON)

@@ -13,12 +13,14 @@ from routing.pool import ModelPool
 from sandbox.types import Backend
 from store.database import Database
 from store.states import AttemptState, LedgerKind, TaskState
-from store.tables import Attempt, Ledger, MemoryEntry, Task, Verification
+from store.tables import Attempt, Ledger, MemoryEntry, ModelEndpoint, Task, Verification
+from store.types import utc_now
 from tests.support.forge import make_runtime
 from tests.support.local_backend import LocalBackend
 from tests.support.model_server import Fail, ModelServer, Reply, Say, model_server
 from tests.support.rows import add_attempt, settings
 from tests.support.small_tree import SOUND, SmallTree
+from workers.breakers import FAILURES
 from workers.pipeline import work_on
 from workers.runtime import Runtime
 
@@ -115,6 +117,24 @@ def test_a_judge_that_fails_changes_nothing_else(
     assert f"{JUDGE} gives no opinion" in signal(verification)["evidence"]
     assert verification.score == 1.0
     assert [kind for _, kind in ledger(runtime)] == [LedgerKind.RESERVED, LedgerKind.SETTLED]
+
+
+def test_a_judge_that_fails_time_and_again_is_passed_over_until_it_answers(
+    runtime: Runtime, tree: SmallTree, endpoint: ModelServer
+) -> None:
+    endpoint.script[:] = [Fail(401)]
+    for number in range(FAILURES + 1):
+        judged(runtime, tree, target=f"42/issues/{number}")
+    assert len(endpoint.requests) == FAILURES, "then it is not asked"
+    with runtime.database.session() as session:
+        row = session.get_one(ModelEndpoint, JUDGE)
+        assert "401" in row.error
+        row.retry_at = utc_now()  # its pause is over
+        session.add(row)
+    endpoint.script[:] = [ANSWER]
+    judged(runtime, tree, target="42/issues/9")
+    with runtime.database.session() as session:
+        assert session.get(ModelEndpoint, JUDGE) is None
 
 
 def test_a_judge_is_not_paid_beyond_the_tasks_budget(runtime: Runtime, tree: SmallTree, endpoint: ModelServer) -> None:

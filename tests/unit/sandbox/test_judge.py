@@ -72,6 +72,7 @@ def test_nonsense_is_no_opinion_and_is_paid_for(answer: Say) -> None:
     assert "not the JSON object" in opinion.reason
     assert meter.spent_usd == pytest.approx(opinion.cost_usd)
     assert opinion.cost_usd > 0
+    assert opinion.endpoint_answered is True
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_no_call_is_made_for_money_that_is_not_there_or_after_a_stop() -> None:
         opinion, _, requests = ask([says(0.9)], meter=meter)
         assert opinion.probability is None
         assert why in opinion.reason
-        assert (requests, meter.spent_usd) == ([], 0)
+        assert (requests, meter.spent_usd, opinion.endpoint_answered) == ([], 0, None)
 
 
 def test_what_does_not_fit_the_models_context_is_not_sent() -> None:

@@ -1,5 +1,6 @@
 """Whom a repository's code is shown to for an opinion."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,9 +29,15 @@ POOL = ModelPool(
 )
 
 
-def asked(judge: str, config: str = "", worker: str = "worker") -> bool:
+def asked(judge: str, config: str = "", worker: str = "worker", resting: tuple[str, ...] = ()) -> bool:
     """Whether `judge` would be asked about a patch of `worker`."""
-    run: Any = SimpleNamespace(runtime=SimpleNamespace(pool=POOL, settings=settings(judge_model=judge)))
+    runtime = SimpleNamespace(
+        pool=POOL,
+        settings=settings(judge_model=judge),
+        database=SimpleNamespace(reading=nullcontext),
+        breakers=SimpleNamespace(open=lambda _session: resting),
+    )
+    run: Any = SimpleNamespace(runtime=runtime)
     work: Any = SimpleNamespace(source=SimpleNamespace(config=parse_repository_config(config)))
     return judge_for(run, work, Attempt(id=1, task_id=1, decision_id=1, number=1, model=worker)) is not None
 
@@ -56,6 +63,11 @@ def test_a_repository_keeps_its_code_from_a_model(config: str) -> None:
 @pytest.mark.parametrize("config", ["judge: on", "models: {deny: [worker]}", "models: {allow: [worker, wise]}"])
 def test_a_repository_that_lets_a_model_work_lets_it_judge(config: str) -> None:
     assert asked("wise", config)
+
+
+def test_a_judge_whose_endpoint_fails_is_not_asked() -> None:
+    assert not asked("wise", resting=("wise",))
+    assert asked("wise", resting=("worker",))
 
 
 def test_without_its_key_a_judge_is_not_asked() -> None:
