@@ -111,7 +111,8 @@ class Mirror:
         Archives have their files from now on. Returns what cannot be had, as sentences.
 
         Raises:
-            RemoteUnavailable: the host did not answer, or not in time.
+            RemoteUnavailable: the host did not answer.
+            RemoteRefused: a submodule did not come within `timeout_s`.
         """
         sha = checked_sha(treeish)
         return fetch_submodules(self._bare, remote, sha, timeout_s=timeout_s, allow_local=self._allow_local)

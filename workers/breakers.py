@@ -53,7 +53,7 @@ class EndpointBreakers:
 
     def open(self, session: Session) -> Mapping[str, datetime]:
         now, rows = self.now(), session.exec(select(ModelEndpoint)).all()
-        return {row.model: row.retry_at for row in rows if row.retry_at is not None and row.retry_at > now}
+        return {row.model: until for row in rows if (until := passed_over_until(row, now)) is not None}
 
     def tried(self, session: Session, model: str) -> None:
         row = _locked(session, model)
@@ -90,9 +90,9 @@ def pause(failures: int) -> timedelta:
     return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)
 
 
-def is_open(row: ModelEndpoint, now: datetime) -> bool:
-    """Return whether a model is passed over."""
-    return row.retry_at is not None and row.retry_at > now
+def passed_over_until(row: ModelEndpoint, now: datetime) -> datetime | None:
+    """Return until when a model is passed over; None where it is not."""
+    return row.retry_at if row.retry_at is not None and row.retry_at > now else None
 
 
 def _locked(session: Session, model: str) -> ModelEndpoint | None:

@@ -18,7 +18,7 @@ from store.settings import Settings
 from store.states import DeliveryState, TaskState
 from store.tables import Attempt, AuditEntry, Delivery, Heartbeat, ModelEndpoint, Task
 from store.types import utc_now
-from workers.breakers import is_open
+from workers.breakers import passed_over_until
 from workers.history import record
 
 _ALIVE_FOR = timedelta(minutes=2)
@@ -107,7 +107,7 @@ def health(session: Session, facts: Facts, viewer: Viewer, settings: Settings) -
         lag_s=(now - min(ready)).total_seconds() if ready else 0.0,
         deliveries={str(state): count for state, count in counts},
         workers=[WorkerView(one.name, one.role, one.seen_at, now - one.seen_at < _ALIVE_FOR) for one in beats],
-        endpoints=with_breakers(session, _with_errors(session, endpoints(facts, now.timestamp()))),
+        endpoints=with_breakers(session, _with_errors(session, endpoints(facts, now.timestamp())), viewer),
         breakers=_breakers(session, facts, viewer, settings, now),
         failed_deliveries=_failed_deliveries(session, viewer),
         failed_tasks=_tasks(session, facts, [TASK_STATES.index(TaskState.FAILED)], newest=True),
@@ -139,18 +139,22 @@ def _with_errors(session: Session, found: Sequence[EndpointView]) -> list[Endpoi
     return [replace(one, error=errors.get(one.failed, "")) for one in found]
 
 
-def with_breakers(session: Session, found: Sequence[EndpointView]) -> list[EndpointView]:
-    """Return endpoints with their breakers; one that nobody tried within the day is added where its breaker is open."""
-    now = utc_now()
+def with_breakers(session: Session, found: Sequence[EndpointView], viewer: Viewer) -> list[EndpointView]:
+    """Return endpoints with their breakers; one that nobody tried within the day is added where its breaker is open.
+
+    What an endpoint said last it may have said of any repository's task: that is for those who may see all of them.
+    """
+    now, sees_all = utc_now(), viewer.repositories is None or viewer.may(Role.OPERATOR)
     rows = {row.model: row for row in session.exec(select(ModelEndpoint)).all()}
+    until = {model: passed_over_until(row, now) for model, row in rows.items()}
     known = {one.model for one in found}
-    idle = [EndpointView(row.model, 0, 0) for row in rows.values() if row.model not in known and is_open(row, now)]
+    idle = [EndpointView(model, 0, 0) for model, moment in until.items() if model not in known and moment is not None]
     return [
         replace(
             one,
             failures=row.failures,
-            retry_at=row.retry_at if is_open(row, now) else None,
-            error=one.error or row.error,
+            retry_at=until[one.model],
+            error=one.error or (row.error if sees_all else ""),
         )
         if (row := rows.get(one.model))
         else one

@@ -70,7 +70,8 @@ class _Installation(Collector):
         yield deliveries
         broken = GaugeMetricFamily("acrouter_endpoint_unusable", "Share of a day's attempts.", labels=["model"])
         for endpoint in state.endpoints:
-            broken.add_metric([endpoint.model], endpoint.unusable / endpoint.attempts if endpoint.attempts else 1.0)
+            if endpoint.attempts:
+                broken.add_metric([endpoint.model], endpoint.unusable / endpoint.attempts)
         yield broken
         passed_over = GaugeMetricFamily(
             "acrouter_endpoint_passed_over", "1 while a model is passed over, as its endpoint fails.", labels=["model"]

@@ -82,7 +82,7 @@ def routes(board: Board) -> APIRouter:
         specs = board.specs()
         with board.database.reading() as session:
             believed = beliefs(session)
-            reachable = with_breakers(session, endpoints(facts, utc_now().timestamp()))
+            reachable = with_breakers(session, endpoints(facts, utc_now().timestamp()), viewer)
         names = sorted({name for cells in believed.values() for name in cells})
         return page(
             board,

@@ -170,3 +170,9 @@ def test_health_tells_which_model_is_passed_over_and_what_holds_a_task_up(databa
     assert small.retry_at is not None
     assert small.retry_at > utc_now()
     assert [(one.waiting_since, one.reason) for one in state.tasks] == [(since, "GitHub is away.")]
+
+    few = Viewer("ada", Role.VIEWER, (1,))
+    with database.reading() as session:
+        seen = {one.model: one for one in health(session, facts, few, settings()).endpoints}
+    assert seen["small"].retry_at is not None
+    assert seen["small"].error == "", "it may be about a repository that she cannot read"

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError, RemoteRefused, RemoteUnavailable
 from sandbox.remotes import GitRemote
+from tests.support.refusing_host import answering
 from tests.support.repositories import make_repository
 
 Ask = Callable[[Mirror, GitRemote, str], object]
@@ -23,22 +23,8 @@ ASKS: dict[str, Ask] = {
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> Iterator[GitRemote]:
     """A repository whose host answers every request with one status."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
-        def do_GET(self) -> None:
-            self.send_response(request.param)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield GitRemote(f"http://127.0.0.1:{server.server_port}/acme/app", token="t0ken")
-    server.shutdown()
-    server.server_close()
-    thread.join(5)
+    with answering(request.param) as url:
+        yield GitRemote(f"{url}/acme/app", token="t0ken")
 
 
 @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)

@@ -2,9 +2,7 @@
 
 import tarfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -13,6 +11,7 @@ from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.remotes import GitRemote
 from sandbox.submodules import allowed_url
+from tests.support.refusing_host import answering
 from tests.support.repositories import commit_files, git, make_repository
 from tests.support.services import free_port
 
@@ -94,22 +93,9 @@ def test_a_submodule_that_is_too_large_is_not_taken(
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of a host that answers every request with one status."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
-        def do_GET(self) -> None:
-            self.send_response(request.param)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/upstream"
-    server.shutdown()
-    server.server_close()
+    """The URL of a repository whose host answers every request with one status."""
+    with answering(request.param) as url:
+        yield f"{url}/upstream"
 
 
 @pytest.mark.parametrize("host", [500, 503, 429], indirect=True)
