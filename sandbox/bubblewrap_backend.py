@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ from sandbox.types import CacheLimits, Limits, Progress, SandboxSpec, SetupPlan
 
 _START_TIMEOUT_S = 30.0
 _BASE_TIMEOUT_S = 300.0
+_END_TIMEOUT_S = 5.0
 _FIRST_UID = 1_900_000_000
 """As root, each sandbox gets a user id of its own from here on: no person's, and no other sandbox's to count."""
 
@@ -203,14 +205,17 @@ class BubblewrapBackend:
         return found
 
     def _end(self, path: Path) -> bool:
-        """Kill the sandbox of a record, if it still runs; the start time tells it from a later process of that id."""
+        """End the sandbox of a record, if it still runs; the start time tells it from a later process of that id."""
         record = json.loads(path.read_text(encoding="utf-8"))
         pid = int(record["pid"])
         started = _start_time(pid)
         alive = bool(started) and started == record["started"]
         if alive:
+            # What runs inside dies with the outer process, but a moment later.
+            processes = {pid: started} | {child: _start_time(child) for child in _children(pid)}
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+            _wait_for_the_end(processes)
         path.unlink(missing_ok=True)
         return alive
 
@@ -222,6 +227,22 @@ def _start_time(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] in "ZX" else fields[19]
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that are still there."""
+    with contextlib.suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
+    return []
+
+
+def _wait_for_the_end(processes: Mapping[int, str]) -> None:
+    """Wait until these processes, by their ids and start times, have ended; the kernel does not let one stay."""
+    until = time.monotonic() + _END_TIMEOUT_S
+    while any(started and _start_time(pid) == started for pid, started in processes.items()):
+        if time.monotonic() > until:
+            return
+        time.sleep(0.002)
 
 
 def _give(folder: Path, uid: int) -> None:
