@@ -26,8 +26,8 @@ with engine.connect() as connection:
         render_as_batch=True,
         compare_type=True,
         transaction_per_migration=False,
-        # Alembic holds SQLite's to be otherwise, for a driver that commits by itself; ours never does. So one transaction
-        # holds all: what fails midway leaves nothing, and a process that waits reads the revision after the one before it.
+        # Alembic thinks of a driver of SQLite's that commits by itself; ours never does. So one transaction holds all:
+        # what fails midway leaves nothing, and a process that waits reads the revision after the one before it.
         transactional_ddl=True,
     )
     with context.begin_transaction():

@@ -1,7 +1,8 @@
 """`acrouter bench ingest`: how fast webhooks are taken in, beside Probot with an empty handler on the same machine.
 
 Each of ours is in the database, on the disk, before it is acknowledged; Probot's are nowhere. One process serves each
-side; the load comes from a process of its own over a fixed number of connections, with signed bodies of 12 KB.
+side; the load comes from a process of its own over a fixed number of connections, with signed bodies of 12 KB: GitHub's
+published example of an opened issue, its text made longer.
 
 - `rps`: answers a second, as fast as they come. `ratio_to_probot`: by Probot's in the same run.
 - `p99_ms`: the latency at half of that rate, counted from the moment a request was due.
@@ -59,9 +60,9 @@ def run(console: Console) -> dict[str, float]:
         raise BenchError(f"Set {SETTING} to a server, e.g. postgresql://postgres@localhost/postgres.")
     secret = secrets.token_hex(32)
     with tempfile.TemporaryDirectory(prefix="acrouter-ingest-") as folder:
-        bench = _Bench(Path(folder), secret)
         with console.status("installing Probot"):
             probot = _install_probot()
+        bench = _Bench(Path(folder), secret, _body(probot))
         with console.status("Probot"), bench.probot(probot) as port:
             probot_rps, probot_p99 = bench.measure(port)
         figures = {"ingest.probot.rps": probot_rps, "ingest.probot.p99_ms": probot_p99}
@@ -79,14 +80,15 @@ def run(console: Console) -> dict[str, float]:
 
 
 class _Bench:
-    def __init__(self, folder: Path, secret: str) -> None:
+    def __init__(self, folder: Path, secret: str, body: bytes) -> None:
         self._secret = secret
         self._body = folder / "body.json"
-        self._body.write_bytes(_body())
-        self._signature = sign(self._body.read_bytes(), secret)
+        self._body.write_bytes(body)
+        self._signature = sign(body, secret)
 
     def measure(self, port: int) -> tuple[float, float]:
         """Return requests a second at full load, and the 99th percentile of the latency in ms at half of it."""
+        os.sync()  # what was installed and made before is not to be written meanwhile
         self._load(port, WARM_UP_S)
         full = self._load(port, MEASURE_S)
         self._require_clean(full)
@@ -145,18 +147,19 @@ class _Bench:
             raise BenchError(f"{told['refused']} requests were refused and {told['broken']} connections broken.")
 
 
-def _body() -> bytes:
-    """An `issues` event, filled up to 12 KB."""
-    body = {
-        "action": "opened",
-        "installation": {"id": 1},
-        "repository": {"id": 1, "full_name": "octo/tools", "private": False, "default_branch": "main"},
-        "sender": {"login": "ada", "type": "User"},
-        "issue": {"number": 1, "title": "The total is wrong", "state": "open", "body": ""},
-    }
-    missing = BODY_BYTES - len(json.dumps(body))
-    body["issue"] |= {"body": ("It leaves the first price out. " * 1000)[:missing]}  # type: ignore[operator]
-    return json.dumps(body).encode()
+def _body(npm: Path) -> bytes:
+    """An `issues` event as GitHub publishes it, with a longer text: 12 KB."""
+    path = npm / "node_modules" / "@octokit" / "webhooks-examples" / "api.github.com" / "index.json"
+    examples = next(each["examples"] for each in json.loads(path.read_bytes()) if each["name"] == "issues")
+    body: dict[str, Any] = next(example for example in examples if example["action"] == "opened")
+    missing = BODY_BYTES - len(_encoded(body))
+    body["issue"]["body"] += (" It leaves the first price out." * BODY_BYTES)[:missing]
+    return _encoded(body)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """As GitHub does: without spaces."""
+    return json.dumps(body, separators=(",", ":")).encode()
 
 
 def _finished(load: subprocess.Popen[bytes]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from bot.payload import clean
 from store.database import Database
 from store.states import DeliveryState
 from store.tables import Delivery
-from store.types import utc_now
+from store.types import pack, utc_now
 
 _LONGEST_NAME = 100
 
@@ -28,7 +28,8 @@ class Arrival:
     guid: str
     event: str
     action: str
-    body: bytes
+    packed: bytes
+    """The body, as `PackedJson` stores it."""
 
 
 def decode(body: bytes) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def arrival(guid: str, event: str, body: bytes) -> Arrival:
         PayloadError: the body is not a JSON object.
     """
     action = decode(body).get("action")
-    return Arrival(guid, event, clean(action)[:_LONGEST_NAME] if isinstance(action, str) else "", body)
+    return Arrival(guid, event, clean(action)[:_LONGEST_NAME] if isinstance(action, str) else "", pack(body))
 
 
 def store_delivery(database: Database, guid: str, event: str, body: bytes) -> int | None:
@@ -80,33 +81,58 @@ def store_delivery(database: Database, guid: str, event: str, body: bytes) -> in
 def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int | None]:
     """Store deliveries by one statement, all or none; returns the id of each, or None where its guid is known."""
     now = _moment(connection)
-    rows = {one.guid: one for one in reversed(arrivals)}.values()  # of two with one guid the first
-    values = tuple(value for one in rows for value in (one.guid, one.event, one.action, one.body, now))
-    ids = _executed(connection, _insert(connection.dialect.paramstyle, len(rows)), values)
+    rows: dict[str, Arrival] = {}
+    for one in arrivals:
+        rows.setdefault(one.guid, one)
+    values = tuple(value for one in rows.values() for value in (one.guid, one.event, one.action, one.packed, now))
+    ids = _executed(connection, list(rows), values)
     return [ids.pop(one.guid, None) for one in arrivals]
 
 
-def _executed(connection: Connection, statement: str, values: Sequence[Any]) -> dict[str, int]:
-    """Run the statement over the driver alone, which takes half of the time, where it is a transaction of its own.
+def _executed(connection: Connection, guids: Sequence[str], values: Sequence[Any]) -> dict[str, int]:
+    """Insert over the driver alone, which takes half of the time, where that is a transaction of its own.
 
     What fails is run once more by SQLAlchemy, for its errors and what it knows of lost connections; each guid is stored
     once. Within a transaction the second run could only say that the first has failed.
     """
     dbapi = connection.dialect.dbapi
     assert dbapi is not None
+    statement = _insert(connection.dialect.paramstyle, len(guids))
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-        return dict(connection.exec_driver_sql(statement, tuple(values)).all())
+        return dict(connection.exec_driver_sql(f"{statement} {_RETURNING}", tuple(values)).all())
     try:
-        cursor = connection.connection.cursor()
+        cursor: Any = connection.connection.cursor()
         try:
-            cursor.execute(statement, values)
+            if connection.dialect.name == "sqlite":
+                return _inserted_in_one_step(cursor, statement, guids, values)
+            cursor.execute(f"{statement} {_RETURNING}", values)
             return dict(cursor.fetchall())
         finally:
             cursor.close()
     except dbapi.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:  # that was waited for, for its full time
             raise OperationalError("INSERT INTO delivery", None, error) from error
-        return dict(connection.exec_driver_sql(statement, tuple(values)).all())
+        return dict(connection.exec_driver_sql(f"{statement} {_RETURNING}", tuple(values)).all())
+
+
+def _inserted_in_one_step(
+    cursor: sqlite3.Cursor, statement: str, guids: Sequence[str], values: Sequence[Any]
+) -> dict[str, int]:
+    """Insert into SQLite, whose driver would give up the interpreter and wait for it again for each row returned.
+
+    The rows of one statement get the next ids, in their order; no other writer comes between.
+    """
+    cursor.execute(statement, values)
+    if cursor.rowcount == len(guids):
+        first = (cursor.lastrowid or 0) - len(guids) + 1
+        return {guid: first + place for place, guid in enumerate(guids)}
+    # Some were known: those that were not have the highest ids.
+    places = ", ".join("?" * len(guids))
+    query = f"SELECT guid, id FROM delivery WHERE guid IN ({places}) ORDER BY id DESC LIMIT ?"  # noqa: S608
+    return dict(cursor.execute(query, (*guids, cursor.rowcount)).fetchall())
+
+
+_RETURNING = "RETURNING guid, id"
 
 
 @cache
@@ -116,7 +142,7 @@ def _insert(paramstyle: str, rows: int) -> str:
     row = f"({', '.join([place] * 5)}, '{DeliveryState.RECEIVED.value}', '', 0)"
     return (
         "INSERT INTO delivery (guid, event, action, payload, received_at, state, reason, tries) "  # noqa: S608
-        f"VALUES {', '.join([row] * rows)} ON CONFLICT (guid) DO NOTHING RETURNING guid, id"
+        f"VALUES {', '.join([row] * rows)} ON CONFLICT (guid) DO NOTHING"
     )
 
 

@@ -107,7 +107,7 @@ class Ingest:
         with self._lock:
             number, size = 0, 0
             while number < min(len(self._waiting), _MOST_AT_ONCE) and size < _MOST_BYTES_AT_ONCE:
-                size += len(self._waiting[number].arrival.body)
+                size += len(self._waiting[number].arrival.packed)
                 number += 1
             batch, self._waiting = self._waiting[:number], self._waiting[number:]
             if self._waiting or self._ended:
@@ -123,7 +123,7 @@ class Ingest:
             return
         self._tell(batch, ids)
         self._waker.wake([number for number in ids if number is not None])
-        self._checkpoints.written(sum(len(one.arrival.body) for one in batch))
+        self._checkpoints.written([len(one.arrival.packed) for one in batch])
         self._move_the_rest()
 
     def _move_the_rest(self) -> None:

@@ -1,18 +1,23 @@
 """SQLite's checkpoints away from who commits: moving the log into the database takes longer than many commits.
 
 While somebody goes on writing, such a checkpoint never reaches the log's end, and the log is never begun anew. So now
-and then the writer itself moves the little that was added meanwhile.
+and then the writer itself moves the little that was added meanwhile. SQLite syncs the database only then, and would
+sync all that was moved since the last time: here each checkpoint is synced by the thread that did it.
 
 https://www.sqlite.org/wal.html#performance_considerations
 """
 
+import os
 import threading
+from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.database import Database
 
+_PAGE_BYTES = 4096
 _EVERY_BYTES = 4 * 1024 * 1024
 """As SQLite does by itself: 1,000 pages."""
 _LONG_PAGES = 12_000
@@ -42,9 +47,9 @@ class Checkpoints:
         if self._thread.ident:
             self._thread.join(30)
 
-    def written(self, size: int) -> None:
-        """Take note of bytes that were committed; returns at once."""
-        self._bytes += size
+    def written(self, sizes: Sequence[int]) -> None:
+        """Take note of rows that were committed, by their bytes; returns at once."""
+        self._bytes += sum(sizes) + len(sizes) * _PAGE_BYTES  # each has a page of a random index to itself
         if self._bytes >= _EVERY_BYTES:
             self._bytes = 0
             self._due.set()
@@ -64,9 +69,19 @@ class Checkpoints:
             try:
                 with self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                     _busy, pages, _moved = connection.execute(_CHECKPOINT).one()
+                os.fsync(_descriptor(str(self._database.engine.url.database)))
                 self._rest_due = pages > _LONG_PAGES
-            except SQLAlchemyError:  # busy: the next one does more
+            except (SQLAlchemyError, OSError):  # busy: the next one does more
                 continue
+
+
+@cache
+def _descriptor(path: str) -> int:
+    """Open a database to sync it. It stays open: closing it would take SQLite's own locks off the file.
+
+    https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+    """
+    return os.open(path, os.O_RDONLY)
 
 
 _CHECKPOINT = text("PRAGMA wal_checkpoint(PASSIVE)")

@@ -19,7 +19,7 @@ from store.states import (
     TaskState,
     Trigger,
 )
-from store.types import EnumText, UtcDateTime, utc_now
+from store.types import EnumText, PackedJson, UtcDateTime, utc_now
 
 Json = JSON().with_variant(JSONB(), "postgresql")
 # SQLite numbers rows by itself only in a column of exactly this type.
@@ -43,7 +43,7 @@ class Delivery(SQLModel, table=True):
     guid: str = Field(unique=True, max_length=100)
     event: str = Field(max_length=100)
     action: str = Field(default="", max_length=100)
-    payload: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    payload: bytes = Field(sa_column=Column(PackedJson, nullable=False))
     """The raw body, as signed."""
     received_at: datetime = _now()
     state: DeliveryState = Field(default=DeliveryState.RECEIVED, sa_type=EnumText(DeliveryState), index=True)

@@ -1,11 +1,15 @@
 """Column types that behave alike on SQLite and Postgres."""
 
+import zlib
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from sqlalchemy import DateTime, Text
+from sqlalchemy import DateTime, LargeBinary, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
+
+_QUICKEST = 1
+"""Of zlib's levels. On GitHub's published examples the best saves one eighth more and takes twice as long."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -43,6 +47,32 @@ class EnumText(TypeDecorator[StrEnum]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:  # noqa: ARG002
         return None if value is None else self.words(value)
+
+
+class PackedJson(TypeDecorator[bytes]):
+    """The bytes of a JSON text, packed: GitHub's repeat themselves, and take a sixth of their length.
+
+    What was stored before they were packed is read as it is.
+    """
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        return None if value is None else pack(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        return None if value is None else unpack(value)
+
+
+def pack(json: bytes) -> bytes:
+    """Pack a JSON text as `PackedJson` stores it, for those who go past SQLAlchemy."""
+    return zlib.compress(json, _QUICKEST)
+
+
+def unpack(stored: bytes) -> bytes:
+    # A stream of zlib's begins with this byte (RFC 1950, section 2.2), and no JSON text does.
+    return zlib.decompress(stored) if stored[:1] == b"\x78" else bytes(stored)
 
 
 def utc_now() -> datetime:

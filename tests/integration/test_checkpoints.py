@@ -30,7 +30,7 @@ def test_the_log_is_moved_into_the_database_once_it_has_grown(sqlite_database: D
         for number in range(20):
             store_all(connection, [Arrival(f"guid-{number}", "ping", "", BODY)])
         assert moved(sqlite_database) == before, "the commits moved nothing"
-        checkpoints.written(20 * len(BODY))
+        checkpoints.written([len(BODY)] * 20)
         wait_until(lambda: moved(sqlite_database) > before + 19 * len(BODY), what="the checkpoint")
     checkpoints.close()
 
@@ -49,7 +49,7 @@ def test_a_long_log_is_begun_anew_while_somebody_goes_on_writing(
             with sqlite_database.reading() as reader:  # while it looks on, no checkpoint reaches the log's end
                 reader.exec(select(Delivery.id)).first()
                 store_all(connection, [Arrival(f"guid-{number}", "ping", "", BODY)])
-                checkpoints.written(20 * len(BODY))
+                checkpoints.written([len(BODY)] * 20)
                 wait_until(lambda: checkpoints._rest_due, what="the checkpoint")
             checkpoints.move_the_rest(connection)
         assert log_of(sqlite_database) < 3 * len(BODY)

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, LargeBinary, cast, event, literal, text, update
 from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlmodel import select
 
-from bot.inbox import Arrival, store_all, store_delivery
+from bot.inbox import Arrival, arrival, store_all, store_delivery
 from store.database import Database
+from store.tables import Delivery
 
-PING = Arrival("guid-1", "ping", "", b"{}")
+PING = arrival("guid-1", "ping", b"{}")
 
 
 @pytest.fixture
@@ -46,3 +48,34 @@ def test_a_busy_sqlite_is_waited_for_once(sqlite_database: Database) -> None:
         with pytest.raises(OperationalError, match="database is locked"):
             store_all(connection, [PING])
         assert tries == [], "SQLAlchemy does not wait once more"
+
+
+def test_each_delivery_of_a_batch_gets_the_id_of_its_row_or_none_where_it_is_known(
+    database: Database, own_transactions: Connection
+) -> None:
+    assert store_all(own_transactions, [ping("b"), ping("a")]) == [1, 2], "they are stored as they came"
+    told = store_all(own_transactions, [ping("c"), ping("a"), ping("d"), ping("c"), ping("b")])
+    assert told[1] is told[4] is None, "known before"
+    assert told[3] is None, "known within the batch"
+    with database.session() as session:
+        stored = dict(session.exec(select(Delivery.guid, Delivery.id)).all())
+    assert (stored["c"], stored["d"]) == (told[0], told[2])
+    assert store_all(own_transactions, [ping("a"), ping("d")]) == [None, None]
+
+
+def test_a_body_is_packed_and_read_as_it_came_as_are_those_from_before(database: Database) -> None:
+    body = b'{"action": "opened"}' + b" " * 9_000
+    store_delivery(database, "packed", "issues", body)
+    with database.engine.begin() as connection:
+        [size] = connection.exec_driver_sql("SELECT length(payload) FROM delivery").one()
+        assert size < 200
+    with database.session() as session:
+        assert session.exec(select(Delivery.payload)).one() == body
+        session.execute(update(Delivery).values(payload=cast(literal(body, LargeBinary), LargeBinary)))
+        assert session.execute(text("SELECT length(payload) FROM delivery")).scalar_one() == len(body)
+        session.expire_all()
+        assert session.exec(select(Delivery.payload)).one() == body
+
+
+def ping(guid: str) -> Arrival:
+    return arrival(guid, "ping", b"{}")
