@@ -1,141 +1,17 @@
-"""What a command line agent's model costs, and what it may not ask for."""
+"""What a command line agent may not ask of its model, and what is put right on the way."""
 
-import base64
 import json
-import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx
 import pytest
 
-from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.model_proxy import ModelProxy
 from sandbox.agent_types import AgentLimits, ModelEndpoint
 from tests.support.meters import CountingMeter
+from tests.support.model_provider import KEY, asked, proxy, upstream
 
-KEY = "sk-canary-0123456789abcdef0123"
 CHAT = {"choices": [{"message": {"content": "Hello."}}], "usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
-
-
-def events(*documents: Any) -> bytes:
-    return b"".join(b"event: x\ndata: " + json.dumps(d).encode() + b"\n\n" for d in documents) + b"data: [DONE]\n\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (json.dumps(CHAT).encode(), Told("Hello.", 1000, 100, 0, 0)),
-        (
-            events(
-                {"choices": [{"delta": {"content": "Hel"}}]},
-                {"choices": [{"delta": {"content": "lo."}}]},
-                {
-                    "choices": [],
-                    "usage": {
-                        "prompt_tokens": 1000,
-                        "completion_tokens": 100,
-                        "prompt_tokens_details": {"cached_tokens": 900},
-                    },
-                },
-            ),
-            Told("Hello.", 1000, 100, 900, 0),
-        ),
-        (
-            events(
-                {"type": "response.output_text.delta", "delta": "Hello."},
-                {
-                    "type": "response.completed",
-                    "response": {
-                        "usage": {
-                            "input_tokens": 1000,
-                            "output_tokens": 100,
-                            "input_tokens_details": {"cached_tokens": 10},
-                        }
-                    },
-                },
-            ),
-            Told("Hello.", 1000, 100, 10, 0),
-        ),
-        (
-            events(
-                {
-                    "type": "message_start",
-                    "message": {
-                        "usage": {
-                            "input_tokens": 10,
-                            "cache_read_input_tokens": 900,
-                            "cache_creation_input_tokens": 90,
-                            "output_tokens": 1,
-                        }
-                    },
-                },
-                {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hello."}},
-                {"type": "message_delta", "usage": {"output_tokens": 100}},
-            ),
-            Told("Hello.", 1000, 100, 900, 90),
-        ),
-        (
-            json.dumps(
-                {"content": [{"type": "text", "text": "Hello."}], "usage": {"input_tokens": 1000, "output_tokens": 100}}
-            ).encode(),
-            Told("Hello.", 1000, 100, 0, 0),
-        ),
-        (b"\xff[" * 50_000, Told("", 0, 0, 0, 0)),
-        (b'{"usage": [], "choices": {"a": 1}, "content": 3, "delta": 4}', Told("", 0, 0, 0, 0)),
-    ],
-)
-def test_tokens_and_text_are_read_from_every_kind_of_answer(content: bytes, told: Told) -> None:
-    assert read_answer(content) == told
-
-
-@contextmanager
-def upstream(status: int = 200, content: bytes = b"") -> Iterator[tuple[str, list[Any]]]:
-    """A provider with one answer; yields its address and the requests as (path, headers, body)."""
-    requests: list[Any] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-            self.end_headers()
-            self.wfile.write(content)
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def proxy(url: str, meter: CountingMeter, limits: AgentLimits | None = None, left_s: float = 10.0) -> ModelProxy:
-    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0, 0.1, api_base=url, api_key=KEY, max_output_tokens=500)
-    return ModelProxy(
-        endpoint, meter, limits or AgentLimits(), remaining_s=lambda: left_s, after_call=lambda _proxy: None
-    )
-
-
-def asked(
-    to: ModelProxy, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
-) -> tuple[int, bytes] | None:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    message = {"method": method, "path": path, "headers": headers or {}, "body": base64.b64encode(content).decode()}
-    encoded = json.dumps(message).encode()
-    answer = to(struct.pack(">I", len(encoded)) + encoded)
-    if answer is None:
-        return None
-    found = json.loads(answer[4:])
-    return found["status"], base64.b64decode(found["body"])
 
 
 def test_what_decides_where_it_goes_and_what_it_costs_is_ours() -> None:
@@ -269,48 +145,6 @@ def test_without_an_address_a_key_goes_to_its_own_provider_alone(
     assert chats == [{"max_completion_tokens": 9, "model": "m-1"} for path in paths if "chat" in path]
 
 
-def test_a_program_that_repeats_what_is_refused_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
-    meter = CountingMeter()
-    with upstream(429) as (url, requests):
-        to = proxy(url, meter)
-        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(429, b"")] * 3 + [None]
-    assert to.ended == ("ModelError", "3 requests were not answered.")
-    assert (len(requests), meter.open, meter.spent_usd) == (3, [], 0.0)
-
-
-def test_requests_that_are_no_good_say_nothing_about_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
-    with upstream(400) as (url, _):
-        to = proxy(url, CountingMeter())
-        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(400, b"")] * 3 + [None]
-    assert to.ended == ("ProgramError", "3 requests were not answered.")
-
-
-@pytest.mark.parametrize(
-    ("status", "why"), [(200, ""), (400, ""), (429, "HTTP 429"), (503, "HTTP 503"), (401, "HTTP 401")]
-)
-def test_the_last_call_says_whether_the_endpoint_can_be_used(status: int, why: str) -> None:
-    with upstream(status, b"{}") as (url, _):
-        to = proxy(url, CountingMeter())
-        asked(to, "/v1/responses", {})
-    assert to.unusable == (f"m cannot be used: {why}" if why else "")
-
-
-def test_a_call_that_the_attempts_end_cuts_off_says_nothing_about_the_endpoint() -> None:
-    left_s = iter([1.0, 1.0])
-    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0, api_base="http://127.0.0.1:9/v1")
-    to = ModelProxy(
-        endpoint,
-        CountingMeter(),
-        AgentLimits(),
-        remaining_s=lambda: next(left_s, 0.0),
-        after_call=lambda _proxy: None,
-    )
-    assert asked(to, "/v1/responses", {}) is not None
-    assert to.unusable == ""
-
-
 def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
     deep: Any = []
     for _ in range(900):
@@ -360,72 +194,3 @@ def test_nothing_else_is_called_and_nothing_is_paid(path: str, method: str, body
     assert answer[0] in (400, 403)
     assert requests == []
     assert meter.reserved == {}
-
-
-@pytest.mark.parametrize(
-    ("status", "content", "paid"),
-    [(200, b"no usage", True), (500, b"", True), (529, b"", False), (429, b"", False), (302, b"", False)],
-)
-def test_what_may_have_been_billed_counts_as_paid(status: int, content: bytes, paid: bool) -> None:
-    meter = CountingMeter()
-    with upstream(status, content) as (url, requests):
-        answer = asked(proxy(url, meter), "/v1/responses", {"input": "hello"})
-    assert answer is not None
-    assert answer[0] == status
-    assert len(requests) == 1, "neither repeated nor redirected"
-    assert (meter.spent_usd > 0) is paid
-    assert meter.open == []
-
-
-def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
-    meter = CountingMeter()
-    to = proxy("http://127.0.0.1:9", meter)
-    answer = asked(to, "/v1/responses", {})
-    assert answer is not None
-    assert (answer[0], meter.spent_usd, meter.open) == (502, 0.0, [])
-    assert to.unusable == "m cannot be used: no connection"
-
-
-@pytest.mark.parametrize(
-    ("meter", "limits", "left_s", "ending"),
-    [
-        (CountingMeter(cap_usd=0.0), AgentLimits(), 10.0, "BudgetExceeded"),
-        (CountingMeter(stop_after=0), AgentLimits(), 10.0, "Stopped"),
-        (CountingMeter(), AgentLimits(cost_usd=0.0001), 10.0, "LimitsExceeded"),
-        (CountingMeter(), AgentLimits(steps=0), 10.0, "LimitsExceeded"),
-        (CountingMeter(), AgentLimits(), -1.0, "TimeExceeded"),
-    ],
-)
-def test_the_agent_ends_before_a_call_that_may_not_be_made(
-    meter: CountingMeter, limits: AgentLimits, left_s: float, ending: str
-) -> None:
-    with upstream() as (url, requests):
-        to = proxy(url, meter, limits, left_s)
-        assert asked(to, "/v1/responses", {}) is None
-    assert to.ended is not None
-    assert (to.ended[0], requests, meter.open) == (ending, [], [])
-
-
-def test_an_error_that_repeats_the_key_is_passed_on_without_it() -> None:
-    with upstream(400, f"not with {KEY}".encode()) as (url, _):
-        assert asked(proxy(url, CountingMeter()), "/v1/responses", {}) == (400, b"not with [secret]")
-
-
-def test_a_refused_key_ends_the_agent_and_does_not_show() -> None:
-    with upstream(401, f"bad key {KEY}".encode()) as (url, _):
-        to = proxy(url, CountingMeter())
-        assert asked(to, "/v1/responses", {}) is None
-    assert to.ended == ("ModelError", "m cannot be used: HTTP 401")
-
-
-def test_a_line_that_is_misused_is_cut() -> None:
-    for piece in (struct.pack(">I", 2**31), struct.pack(">I", 2) + b"{}{}"):
-        to = proxy("http://127.0.0.1:9", CountingMeter())
-        assert to(piece) is None
-        assert to.ended is not None
-        assert to.ended[0] == "ProgramError", "that is not the endpoint's"
-    to = proxy("http://127.0.0.1:9", CountingMeter())
-    assert [to(bytes([b])) for b in struct.pack(">I", 5)] == [b""] * 4, "pieces of any size are put together"
-    answer = to(b"hello")
-    assert answer is not None
-    assert json.loads(answer[4:])["status"] == 400

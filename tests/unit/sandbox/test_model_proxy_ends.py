@@ -1,0 +1,122 @@
+"""When a command line agent is ended, what it has paid by then, and what that says about the endpoint."""
+
+import json
+import struct
+
+import pytest
+
+from sandbox.agent.model_proxy import ModelProxy
+from sandbox.agent_types import AgentLimits, ModelEndpoint
+from tests.support.meters import CountingMeter
+from tests.support.model_provider import KEY, asked, proxy, upstream
+
+
+def test_a_program_that_repeats_what_is_refused_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
+    meter = CountingMeter()
+    with upstream(429) as (url, requests):
+        to = proxy(url, meter)
+        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(429, b"")] * 3 + [None]
+    assert to.ended == ("ModelError", "3 requests were not answered.")
+    assert (len(requests), meter.open, meter.spent_usd) == (3, [], 0.0)
+
+
+def test_requests_that_are_no_good_say_nothing_about_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_UNANSWERED", 3)
+    with upstream(400) as (url, _):
+        to = proxy(url, CountingMeter())
+        assert [asked(to, "/v1/responses", {}) for _ in range(4)] == [(400, b"")] * 3 + [None]
+    assert to.ended == ("ProgramError", "3 requests were not answered.")
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(200, ""), (400, ""), (429, "HTTP 429"), (503, "HTTP 503"), (401, "HTTP 401")]
+)
+def test_the_last_call_says_whether_the_endpoint_can_be_used(status: int, why: str) -> None:
+    with upstream(status, b"{}") as (url, _):
+        to = proxy(url, CountingMeter())
+        asked(to, "/v1/responses", {})
+    assert to.unusable == (f"m cannot be used: {why}" if why else "")
+
+
+def test_a_call_that_the_attempts_end_cuts_off_says_nothing_about_the_endpoint() -> None:
+    left_s = iter([1.0, 1.0])
+    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0, api_base="http://127.0.0.1:9/v1")
+    to = ModelProxy(
+        endpoint,
+        CountingMeter(),
+        AgentLimits(),
+        remaining_s=lambda: next(left_s, 0.0),
+        after_call=lambda _proxy: None,
+    )
+    assert asked(to, "/v1/responses", {}) is not None
+    assert to.unusable == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "paid"),
+    [(200, b"no usage", True), (500, b"", True), (529, b"", False), (429, b"", False), (302, b"", False)],
+)
+def test_what_may_have_been_billed_counts_as_paid(status: int, content: bytes, paid: bool) -> None:
+    meter = CountingMeter()
+    with upstream(status, content) as (url, requests):
+        answer = asked(proxy(url, meter), "/v1/responses", {"input": "hello"})
+    assert answer is not None
+    assert answer[0] == status
+    assert len(requests) == 1, "neither repeated nor redirected"
+    assert (meter.spent_usd > 0) is paid
+    assert meter.open == []
+
+
+def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
+    meter = CountingMeter()
+    to = proxy("http://127.0.0.1:9", meter)
+    answer = asked(to, "/v1/responses", {})
+    assert answer is not None
+    assert (answer[0], meter.spent_usd, meter.open) == (502, 0.0, [])
+    assert to.unusable == "m cannot be used: no connection"
+
+
+@pytest.mark.parametrize(
+    ("meter", "limits", "left_s", "ending"),
+    [
+        (CountingMeter(cap_usd=0.0), AgentLimits(), 10.0, "BudgetExceeded"),
+        (CountingMeter(stop_after=0), AgentLimits(), 10.0, "Stopped"),
+        (CountingMeter(), AgentLimits(cost_usd=0.0001), 10.0, "LimitsExceeded"),
+        (CountingMeter(), AgentLimits(steps=0), 10.0, "LimitsExceeded"),
+        (CountingMeter(), AgentLimits(), -1.0, "TimeExceeded"),
+    ],
+)
+def test_the_agent_ends_before_a_call_that_may_not_be_made(
+    meter: CountingMeter, limits: AgentLimits, left_s: float, ending: str
+) -> None:
+    with upstream() as (url, requests):
+        to = proxy(url, meter, limits, left_s)
+        assert asked(to, "/v1/responses", {}) is None
+    assert to.ended is not None
+    assert (to.ended[0], requests, meter.open) == (ending, [], [])
+
+
+def test_an_error_that_repeats_the_key_is_passed_on_without_it() -> None:
+    with upstream(400, f"not with {KEY}".encode()) as (url, _):
+        assert asked(proxy(url, CountingMeter()), "/v1/responses", {}) == (400, b"not with [secret]")
+
+
+def test_a_refused_key_ends_the_agent_and_does_not_show() -> None:
+    with upstream(401, f"bad key {KEY}".encode()) as (url, _):
+        to = proxy(url, CountingMeter())
+        assert asked(to, "/v1/responses", {}) is None
+    assert to.ended == ("ModelError", "m cannot be used: HTTP 401")
+
+
+def test_a_line_that_is_misused_is_cut() -> None:
+    for piece in (struct.pack(">I", 2**31), struct.pack(">I", 2) + b"{}{}"):
+        to = proxy("http://127.0.0.1:9", CountingMeter())
+        assert to(piece) is None
+        assert to.ended is not None
+        assert to.ended[0] == "ProgramError", "that is not the endpoint's"
+    to = proxy("http://127.0.0.1:9", CountingMeter())
+    assert [to(bytes([b])) for b in struct.pack(">I", 5)] == [b""] * 4, "pieces of any size are put together"
+    answer = to(b"hello")
+    assert answer is not None
+    assert json.loads(answer[4:])["status"] == 400
