@@ -24,7 +24,7 @@ from store.types import utc_now
 from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
-from workers.endpoints import endpoint, is_same_model
+from workers.endpoints import REFUSED, endpoint, is_same_model, refused_here_before
 from workers.history import record
 from workers.judging import judge_for
 from workers.reports import try_report
@@ -248,7 +248,9 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         merged = session.merge(attempt)
         session.flush()
         session.refresh(merged)
-        if agent_run.exit_status == "ModelError":
+        if agent_run.exit_status == "ModelError" or (
+            agent_run.exit_status == REFUSED and not refused_here_before(session, attempt, task)
+        ):
             run.runtime.breakers.failed(session, attempt.model, agent_run.error, attempt.started_at)
         elif attempt.state is AttemptState.FINISHED and agent_run.steps:
             run.runtime.breakers.answered(session, attempt.model)
@@ -262,7 +264,7 @@ def _state_after(agent_run: AgentRun) -> AttemptState:
     if agent_run.exit_status == "Stopped":
         return AttemptState.LOST
     # A model that never answered, for want of money, a sandbox or a program, had no chance to show anything.
-    if agent_run.exit_status in ("ModelError", "SandboxError") or not (agent_run.steps or agent_run.patch):
+    if agent_run.exit_status in ("ModelError", REFUSED, "SandboxError") or not (agent_run.steps or agent_run.patch):
         return AttemptState.FAILED
     if agent_run.exit_status == "ProgramError" and not agent_run.steps:
         return AttemptState.FAILED

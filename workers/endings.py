@@ -15,6 +15,7 @@ _HOW = {
     "RepeatedFormatError": "gave answers without a command",
     "BudgetExceeded": "ran out of budget",
     "ModelError": "could not be used",
+    "RequestRefused": "refused the task",
     "ProgramError": "fell over",
     "SandboxError": "lost its sandbox",
 }

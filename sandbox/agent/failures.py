@@ -9,6 +9,8 @@ import litellm
 
 # Refused before any work was done. Other 5xx and lost connections may have been billed.
 _REFUSED_BUSY = frozenset({503, 529})
+# Of this request's words or shape: the endpoint may be well for every other.
+_REFUSED_REQUEST = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class CallFailure:
     too_long: bool
     """The messages do not fit the model's context."""
     reason: str
+    about_request: bool = False
+    """The provider refused what it was sent; whether it would take something else, nobody knows."""
 
 
 def understand(error: Exception) -> CallFailure:
@@ -41,12 +45,14 @@ def understand(error: Exception) -> CallFailure:
             retry=status == 429 or status >= 500,
             too_long=False,
             reason=f"HTTP {status}: {reason}",
+            about_request=status in _REFUSED_REQUEST,
         )
     if isinstance(error, litellm.exceptions.Timeout) or any(isinstance(c, httpx.TimeoutException) for c in causes):
         # Sent and unanswered: it is paid for, and asking again would pay twice.
         return CallFailure(billed=True, retry=False, too_long=False, reason=f"no answer in time: {reason}")
     if isinstance(error, litellm.exceptions.AuthenticationError | litellm.exceptions.BadRequestError):
-        return CallFailure(billed=False, retry=False, too_long=False, reason=reason)
+        about_request = isinstance(error, litellm.exceptions.BadRequestError)
+        return CallFailure(billed=False, retry=False, too_long=False, reason=reason, about_request=about_request)
     return CallFailure(billed=True, retry=isinstance(error, litellm.exceptions.APIError), too_long=False, reason=reason)
 
 

@@ -31,7 +31,8 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
     """Calls one model. Every try, repeated ones too, has a reservation of its own.
 
     Ends the run with exit status `BudgetExceeded` or `Stopped` (the meter's word), `LimitsExceeded` (the next call
-    could pass `cost_limit_usd`), `TimeExceeded`, `ContextExceeded`, or `ModelError` (the endpoint cannot be used).
+    could pass `cost_limit_usd`), `TimeExceeded`, `ContextExceeded`, `RequestRefused` (the provider does not take what
+    it was sent), or `ModelError` (the endpoint cannot be used).
     """
 
     def __init__(
@@ -168,4 +169,6 @@ class MeteredModel(LitellmModel):  # type: ignore[misc]  # mini-swe-agent is unt
         reason = scrub(failure.reason, self._endpoint.api_key)[:1000]
         if failure.too_long:
             return Ended(exit_message("ContextExceeded", reason))
+        if failure.about_request:
+            return Ended(exit_message("RequestRefused", f"{self._endpoint.name} refused the request: {reason}"))
         return Ended(exit_message("ModelError", f"{self._endpoint.name} cannot be used: {reason}"))

@@ -52,6 +52,7 @@ def run_agent(
       (three answers in a row without a command), `ContextExceeded`: the attempt failed, the model is usable;
     - `BudgetExceeded`, `Stopped`: the meter, or `on_step`, ended it;
     - `ModelError`: the endpoint is unusable (unreachable, key refused, unknown model), `error` says why;
+    - `RequestRefused`: the provider does not take this request (HTTP 400, 413, 422), for its words or its shape;
     - `SandboxError`: the sandbox died under the agent;
     - `ProgramError`: a command line agent's program is not there, fell over or misused its line to the model.
 

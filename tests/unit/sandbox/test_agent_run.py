@@ -191,10 +191,19 @@ def test_a_wrong_key_is_a_model_error_and_the_key_is_nowhere(bench: Bench) -> No
     assert key not in json.dumps(run.trajectory) + run.error + repr(run)
 
 
-@pytest.mark.parametrize("status", [400, 403, 404, 422])
-def test_a_refused_request_is_not_repeated_and_costs_nothing(bench: Bench, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [
+        (400, "RequestRefused"),
+        (413, "RequestRefused"),
+        (422, "RequestRefused"),
+        (403, "ModelError"),
+        (404, "ModelError"),
+    ],
+)
+def test_a_refused_request_is_not_repeated_and_costs_nothing(bench: Bench, status: int, ending: str) -> None:
     run = bench.run([Fail(status)])
-    assert run.exit_status == "ModelError"
+    assert run.exit_status == ending, run.error
     assert bench.meter.settled == {"r0": 0.0}
 
 
