@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
+from sandbox import by_hand_java as java
 from sandbox.evidence import ByHand
 from sandbox.guest_sandbox import VENV
 from sandbox.results import RunnerName, TestCommand
@@ -22,8 +23,8 @@ _INSTALLS: Mapping[RunnerName, str] = {
     "cargo": "cargo fetch",
 }
 """In place of a set-up that is written for the sandbox's own folders."""
-_ELSEWHERE: Mapping[RunnerName, str] = {"maven": "mvn test", "gradle": "./gradlew test"}
-"""In place of a test command that is."""
+_FOR_THE_SANDBOX = (VENV, " --offline ")
+"""In a test command that is."""
 
 
 def by_hand(
@@ -48,7 +49,8 @@ def only(command: TestCommand, tests: Sequence[str]) -> str:
 
 
 def _everything(command: TestCommand) -> str:
-    return _ELSEWHERE.get(command.runner, command.command) if VENV in command.command else command.command
+    inside = command.runner in ("maven", "gradle") and any(part in command.command for part in _FOR_THE_SANDBOX)
+    return f"{java.program(command.command)} test" if inside else command.command
 
 
 def _setup(command: TestCommand, setup: Sequence[str]) -> list[str]:
@@ -109,16 +111,6 @@ def _node(command: str, tests: Sequence[str]) -> str | None:
     return re.sub(r"(?<!\S)--test(?!\S)", lambda _: f"--test {shlex.quote(f'--test-name-pattern={titles}')}", command)
 
 
-def _maven(_: str, tests: Sequence[str]) -> str | None:
-    chosen = [re.sub(r"[\[({].*", "*", test.replace("::", "#", 1)) for test in tests if "::" in test]
-    return " ".join(["mvn test", shlex.quote(f"-Dtest={','.join(chosen)}")]) if chosen else None
-
-
-def _gradle(_: str, tests: Sequence[str]) -> str | None:
-    chosen = [re.sub(r"[\[({].*", "*", test.replace("::", ".", 1)) for test in tests if "::" in test]
-    return " ".join(["./gradlew test", *(f"--tests {shlex.quote(test)}" for test in chosen)]) if chosen else None
-
-
 _CHOICES: Mapping[RunnerName, Callable[[str, Sequence[str]], str | None]] = {
     "pytest": _pytest,
     "unittest": _unittest,
@@ -127,6 +119,6 @@ _CHOICES: Mapping[RunnerName, Callable[[str, Sequence[str]], str | None]] = {
     "jest": _jest,
     "vitest": _jest,
     "node": _node,
-    "maven": _maven,
-    "gradle": _gradle,
+    "maven": java.maven,
+    "gradle": java.gradle,
 }

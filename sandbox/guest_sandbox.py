@@ -17,6 +17,10 @@ VENV = "/opt/venv"
 """Where every sandbox has its Python environment; read-only but during set-up."""
 PRODUCTS = f"{VENV}/.acrouter-products.tar"
 """What a set-up wrote into the repository's tree (generated version files, compiled modules)."""
+GRADLE = f"{VENV}/gradle"
+"""What a set-up left of Gradle's home. Gradle writes into its home, so each sandbox gets a copy of its own."""
+GRADLE_FILES = f"{VENV}/gradle-files"
+"""What that home has links to: its large files, which nothing writes again."""
 HOME = "/home/agent"
 AGENT_UID = 1000
 ENVIRONMENT: Mapping[str, str] = {
@@ -112,7 +116,10 @@ class GuestSandbox:
         # The tree's own files win over what a set-up left for it.
         command = (
             f"tar -xf - -C {WORKSPACE} --no-same-owner --touch && "
-            f"if [ -f {PRODUCTS} ]; then tar -xf {PRODUCTS} -C {WORKSPACE} --skip-old-files; fi"
+            f"if [ -f {PRODUCTS} ]; then tar -xf {PRODUCTS} -C {WORKSPACE} --skip-old-files; fi && "
+            # One that does not fit is left out: the build then says what it lacks.
+            f"if [ -d {GRADLE} ] && [ ! -e {HOME}/.gradle ]; then "
+            f"cp -r {GRADLE} {HOME}/.gradle || rm -rf {HOME}/.gradle; fi"
         )
         size = archive.stat().st_size
         with archive.open("rb") as file:

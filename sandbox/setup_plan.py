@@ -9,6 +9,7 @@ from sandbox.archives import read_member
 from sandbox.errors import CheckoutError
 from sandbox.guest_sandbox import VENV
 from sandbox.setup_container import DEVCONTAINERS, DOCKERFILES, devcontainer, named_images
+from sandbox.setup_java import BUILD_FILES, BUILD_SUFFIXES, gradle, maven
 from sandbox.setup_python import LOCKS, METADATA, REQUIREMENTS, python
 from sandbox.setup_tree import Found, Tree, where_there_is
 from sandbox.types import SetupPlan
@@ -28,7 +29,6 @@ _BUILD_FILES = (
     "go.sum",
     "Cargo.toml",
     "Cargo.lock",
-    "pom.xml",
     *(n for n, _, _, _ in _NODE_LOCKS),
 )
 _KEYED = frozenset({*METADATA, *REQUIREMENTS, *LOCKS, *_BUILD_FILES})
@@ -44,8 +44,9 @@ def detect(archive: Path, *, commands: Sequence[str] | None, base: str) -> Setup
         CheckoutError: the archive cannot be read.
     """
     try:
-        raw = read_member(archive, {*_KEYED, *DEVCONTAINERS, *DOCKERFILES})
         names = _names(archive)
+        keys = _KEYED | {name for name in names if _is_of_a_java_build(name)}
+        raw = read_member(archive, {*keys, *DEVCONTAINERS, *DOCKERFILES})
     except tarfile.TarError as error:
         raise CheckoutError(f"{archive.name} is not an uncompressed tar archive: {error}") from error
     tree = Tree({name: content.decode("utf-8", "replace") for name, content in raw.items()}, names)
@@ -54,7 +55,7 @@ def detect(archive: Path, *, commands: Sequence[str] | None, base: str) -> Setup
     else:
         answers = (detector(tree) for detector in DETECTORS)
         found = next((answer for answer in answers if answer is not None), Found((), "nothing to install"))
-    keyed = {name: content for name, content in raw.items() if name in _KEYED}
+    keyed = {name: content for name, content in raw.items() if name in keys}
     key = _cache_key(found.commands, keyed, _layout(names), base)
     return SetupPlan(tuple(found.commands), key, found.source, named_images=named_images(tree))
 
@@ -84,12 +85,7 @@ def _cargo(tree: Tree) -> Found | None:
     return Found([where_there_is("cargo", "cargo fetch")], "Cargo.toml") if "Cargo.toml" in tree.files else None
 
 
-def _maven(tree: Tree) -> Found | None:
-    command = f"mvn -B -q -Dmaven.repo.local={VENV}/m2 -DskipTests test-compile dependency:go-offline"
-    return Found([where_there_is("mvn", command)], "pom.xml") if "pom.xml" in tree.files else None
-
-
-DETECTORS: Sequence[Callable[[Tree], Found | None]] = (python, _npm, _go, _cargo, _maven, devcontainer)
+DETECTORS: Sequence[Callable[[Tree], Found | None]] = (python, _npm, _go, _cargo, maven, gradle, devcontainer)
 """Each looks at the tree and answers with commands and their source, or None. The first answer wins.
 
 Another language is another function here, and its file names in the set that `detect` reads."""
@@ -98,6 +94,11 @@ Another language is another function here, and its file names in the set that `d
 def _names(archive: Path) -> frozenset[str]:
     with tarfile.open(archive, "r:") as tar:
         return frozenset(PurePosixPath(name).as_posix() for name in tar.getnames())
+
+
+def _is_of_a_java_build(name: str) -> bool:
+    """Modules have files of their own, which name what they depend on."""
+    return name.rsplit("/", 1)[-1] in BUILD_FILES or name.endswith(BUILD_SUFFIXES)
 
 
 def _layout(names: frozenset[str]) -> list[str]:

@@ -22,11 +22,12 @@ _NAMES = "/tmp/acrouter-tree.json"  # noqa: S108  (inside the sandbox)
 _PACK = f"""
 import json, os, sys, tarfile
 known = set(json.load(open({_NAMES!r})))
-skip = {{"__pycache__", ".git", "build", ".pytest_cache", ".eggs", "node_modules", ".venv", "venv"}}
+skip = {{"__pycache__", ".git", "build", ".pytest_cache", ".eggs", ".gradle", "node_modules", ".venv", "venv"}}
 new, size = [], 0
 for folder, folders, files in os.walk("."):
     files = files + [f for f in folders if os.path.islink(os.path.join(folder, f))]
-    folders[:] = [f for f in folders if f not in skip and not f.endswith((".egg-info", ".dist-info"))]
+    built = skip | {{"target"}} if "pom.xml" in files else skip
+    folders[:] = [f for f in folders if f not in built and not f.endswith((".egg-info", ".dist-info"))]
     for file in files:
         path = os.path.relpath(os.path.join(folder, file))
         if path not in known and (os.path.isfile(path) or os.path.islink(path)):

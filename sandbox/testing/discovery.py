@@ -6,7 +6,7 @@ import re
 import shlex
 import tarfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -24,17 +24,22 @@ _OWN = ("--json", "--outputFile", "--watch", "--reporter", "--test-reporter")
 _BUILDS: tuple[tuple[str, str, RunnerName], ...] = (
     ("go.mod", "go test -json ./...", "go"),
     ("Cargo.toml", "cargo test --no-fail-fast", "cargo"),
-    ("pom.xml", f"mvn -o -B -q -Dmaven.repo.local={VENV}/m2 test", "maven"),
-    ("build.gradle", "./gradlew --offline test", "gradle"),
-    ("build.gradle.kts", "./gradlew --offline test", "gradle"),
+    # A module with a failing test is no reason to leave out those that depend on it.
+    ("pom.xml", f"mvn -o -B -fae -Dmaven.test.failure.ignore -Dmaven.repo.local={VENV}/m2 test", "maven"),
+    *(
+        (name, "gradle --offline --no-daemon --continue test", "gradle")
+        for name in ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+    ),
 )
-_STARTS: Mapping[RunnerName, tuple[str, ...]] = {
-    "node": ("node", "--test"),
-    "go": ("go", "test"),
-    "cargo": ("cargo", "test"),
-    "maven": ("mvn",),
-    "gradle": ("gradlew",),
-}
+_STARTS: Sequence[tuple[tuple[str, ...], RunnerName]] = (
+    (("node", "--test"), "node"),
+    (("go", "test"), "go"),
+    (("cargo", "test"), "cargo"),
+    (("mvn",), "maven"),
+    (("mvnw",), "maven"),
+    (("gradle",), "gradle"),
+    (("gradlew",), "gradle"),
+)
 """How a configured command begins whose results can be read."""
 
 
@@ -67,7 +72,8 @@ def _other_language(tree: _Tree) -> TestCommand | None:
         return _javascript(script)
     for name, command, runner in _BUILDS:
         if name in tree.names:
-            return TestCommand(command, runner, name)
+            wrapped = runner == "gradle" and "gradlew" in tree.names
+            return TestCommand(f"./gradlew {command.removeprefix('gradle ')}" if wrapped else command, runner, name)
     if re.search(r"^test\s*:(?!=)", tree.files.get("Makefile", ""), re.MULTILINE):
         return TestCommand("make test", "exit_code", "Makefile")
     return None
@@ -103,7 +109,7 @@ def _runner_of(command: str) -> RunnerName:
     if "unittest" in words:
         return "unittest"
     simple = not re.search(r"[;&|<>`$(){}\n#]", command)
-    for runner, start in _STARTS.items():
+    for start, runner in _STARTS:
         if simple and tuple(words[: len(start)]) == start:
             return runner
     return "exit_code"

@@ -39,10 +39,10 @@ _CONFIGURED_IN: Mapping[RunnerName, tuple[str, ...]] = {
     "jest": ("package.json",),
     "vitest": ("package.json", "vite.config.ts", "vite.config.mts", "vite.config.js", "vite.config.mjs"),
     "cargo": ("Cargo.toml", ".cargo/config.toml"),
-    "maven": ("pom.xml",),
-    "gradle": ("build.gradle", "build.gradle.kts"),
+    "maven": ("pom.xml", "maven.config", "jvm.config"),
+    "gradle": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"),
 }
-"""Files that hold a runner's configuration among other things."""
+"""Files that hold a runner's configuration among other things; Java's builds have them in each module."""
 _ABOUT_TESTS = re.compile(r"test|addopts|norecursedirs|plugin|setupFiles|harness|surefire|junit", re.IGNORECASE)
 
 
@@ -76,5 +76,12 @@ def how_tests_run(command: TestCommand | None, changes: Sequence[FileChange]) ->
         change.path
         for change in changes
         if change.path in named
-        or (change.path in configured and any(_ABOUT_TESTS.search(line) for line in (*change.added, *change.removed)))
+        or (
+            _is_one_of(configured, change.path, command.runner)
+            and any(_ABOUT_TESTS.search(line) for line in (*change.added, *change.removed))
+        )
     )
+
+
+def _is_one_of(configured: Sequence[str], path: str, runner: RunnerName) -> bool:
+    return path in configured or (runner in ("maven", "gradle") and path.rsplit("/", 1)[-1] in configured)

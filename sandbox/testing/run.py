@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from sandbox.results import TestCommand, TestReport, TestStatus
-from sandbox.testing import junit, runners, unittest_output
+from sandbox.testing import junit, jvm_build, runners, unittest_output
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
@@ -140,9 +140,12 @@ def _of_files(results: Mapping[str, TestStatus], only: Sequence[str]) -> dict[st
 
 def file_of(test: str, files: Sequence[str]) -> str:
     """Return which of `files` a test id belongs to, or an empty string."""
+    first = test.split("::", 1)[0]
     for path in files:
         dotted = path.removesuffix(".py").replace("/", ".")
-        if test.split("::", 1)[0] == path or test == dotted or test.startswith((dotted + ".", dotted + "::")):
+        if first == path or test == dotted or test.startswith((dotted + ".", dotted + "::")):
+            return path
+        if jvm_build.is_class_of(first, path):
             return path
     return ""
 

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.results import TestStatus
-from sandbox.testing import cargo_output, go_json, jest_json, junit, tap
+from sandbox.testing import cargo_output, go_json, jest_json, junit, jvm_build, tap
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
 _MAX_RESULTS = 30_000_000
 _MAX_REPORTS = 2_000
-_REPORTS = {"maven": "*/target/surefire-reports/TEST-*.xml", "gradle": "*/build/test-results/*/TEST-*.xml"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,8 @@ class Reading:
 
     results: Mapping[str, TestStatus]
     note: str = ""
+    exit_code_tells: bool = True
+    """False: the build is told to end well whatever its tests do, and its own counts agree with the results."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,14 @@ class Runner:
     """How one runner is used."""
 
     programs: tuple[str, ...]
-    """Needed in the sandbox: `./x` is a file of the repository."""
+    """Needed in the sandbox, whatever the command."""
     read: Callable[[Sandbox, CommandResult, str], Reading]
     """Sandbox, the run, and the path of the results file."""
     line: Callable[[str, str], str] = lambda command, _: command
     """Command and the path of a results file -> what is run."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    called: tuple[str, ...] = ()
+    """Needed where the command calls them: it may call a file of the repository (`./gradlew`) in their place."""
 
 
 def run(
@@ -46,13 +49,13 @@ def run(
 ) -> tuple[CommandResult, Reading]:
     """Run the tests and read their results; `execute` takes the line and its environment."""
     runner = RUNNERS[name]
-    if missing := _missing(sandbox, runner):
+    if missing := _missing(sandbox, runner, command):
         result = CommandResult(f"{missing}: not found", 127, False, 0.0)
         return result, Reading({}, lacking(missing))
     path = f"/tmp/acrouter-{secrets.token_hex(16)}"  # noqa: S108  (inside the sandbox)
     result = execute(runner.line(command, path), runner.environment)
     reading = runner.read(sandbox, result, path)
-    return result, Reading(reading.results, reading.note or _disagreement(result, reading.results))
+    return result, Reading(reading.results, reading.note or _disagreement(result, reading))
 
 
 def lacking(program: str) -> str:
@@ -63,20 +66,21 @@ def lacking(program: str) -> str:
     )
 
 
-def _missing(sandbox: Sandbox, runner: Runner) -> str:
-    for program in runner.programs:
+def _missing(sandbox: Sandbox, runner: Runner, command: str) -> str:
+    called = [program for program in runner.called if program == command.split(maxsplit=1)[0]]
+    for program in (*runner.programs, *called):
         if sandbox.execute(f"command -v {shlex.quote(program)}", timeout_s=10).exit_code:
             return program
     return ""
 
 
-def _disagreement(result: CommandResult, results: Mapping[str, TestStatus]) -> str:
+def _disagreement(result: CommandResult, reading: Reading) -> str:
     if result.timed_out:
         return "The tests ran out of time."
-    bad = sum(status in ("failed", "error") for status in results.values())
-    if result.exit_code == 0 and bad:
+    bad = sum(status in ("failed", "error") for status in reading.results.values())
+    if result.exit_code == 0 and bad and reading.exit_code_tells:
         return f"The exit code 0 and {bad} failed tests in the results do not agree."
-    if result.exit_code and results and not bad:
+    if result.exit_code and reading.results and not bad:
         return f"No test failed, yet the exit code is {result.exit_code}."
     return ""
 
@@ -115,19 +119,49 @@ def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
     return Reading(results)
 
 
-def _read_reports(kind: str) -> Callable[[Sandbox, CommandResult, str], Reading]:
-    def read(sandbox: Sandbox, _: CommandResult, __: str) -> Reading:
-        found = sandbox.execute(f"find . -path {shlex.quote(_REPORTS[kind])} -type f -newer /proc/1", timeout_s=30)
+def _read_build(build: str) -> Callable[[Sandbox, CommandResult, str], Reading]:
+    where = " -o ".join(f"-path {shlex.quote(f'*/{reports}')}" for reports in jvm_build.REPORTS[build])
+
+    def read(sandbox: Sandbox, result: CommandResult, mark: str) -> Reading:
+        # What an earlier run left, or the repository itself, is as old as the mark or older.
+        found = sandbox.execute(f"find . -type f -newer {mark} \\( {where} \\)", timeout_s=30)
         paths = sorted(path for path in found.output.splitlines() if path.startswith("./"))[:_MAX_REPORTS]
         results: dict[str, TestStatus] = {}
         for path in paths:
+            if jvm_build.is_of_a_build_in_a_test(build, path):
+                continue
             try:
-                results |= junit.parse(sandbox.read_file(path) or b"")
-            except junit.JunitError as error:
-                return Reading({}, f"The results in {path} cannot be used: {error}.")
-        return Reading(results, "" if results else "The build left no test results.")
+                content = sandbox.read_file(path, limit=_MAX_RESULTS) or b""
+                junit.keep_worst(results, jvm_build.results(path, content))
+            except jvm_build.TornResultsError as error:
+                if not result.timed_out:  # else it was being written
+                    return Reading({}, str(error))
+        return _of_build(build, result, results)
 
     return read
+
+
+def _of_build(build: str, result: CommandResult, results: dict[str, TestStatus]) -> Reading:
+    if result.timed_out:
+        return Reading(results)
+    output = plain(result.output)
+    if result.exit_code:
+        errors = jvm_build.not_compiled(output)
+        note = jvm_build.unfinished(build, output, files_are_named=bool(errors))
+        return Reading(results | errors, note or ("" if results or errors else "The build left no test results."))
+    if not results:
+        return Reading({}, "The build left no test results.")
+    counted = jvm_build.counts_failures(output) if build == "maven" else None
+    bad = any(status in ("failed", "error") for status in results.values())
+    if counted is None or (result.truncated and not counted):
+        return Reading(results)
+    if counted != bad:
+        return Reading(results, "Maven's counts and its results do not agree.")
+    return Reading(results, exit_code_tells=False)
+
+
+def _after_a_mark(command: str, path: str) -> str:
+    return f"touch {path}\n{command}"
 
 
 def _with_json(command: str, path: str) -> str:
@@ -148,6 +182,6 @@ RUNNERS: Mapping[str, Runner] = {
     "vitest": Runner(("node", "npx"), _read_jest, _with_vitest_json, {"CI": "true"}),
     "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local"}),
     "cargo": Runner(("cargo",), _read_cargo, environment={"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never"}),
-    "maven": Runner(("mvn",), _read_reports("maven")),
-    "gradle": Runner(("java",), _read_reports("gradle")),
+    "maven": Runner(("java",), _read_build("maven"), _after_a_mark, called=("mvn",)),
+    "gradle": Runner(("java",), _read_build("gradle"), _after_a_mark, called=("gradle",)),
 }

@@ -49,8 +49,29 @@ _VERIFIED = VerificationResult("verified", 1.0, (), "Fixed.", None, None)
             ["a.SumTest::adds"],
             "mvn test '-Dtest=a.SumTest#adds'",
         ),
-        ("maven", "mvn -o -Dmaven.repo.local=/opt/venv/m2 test", ["odd"], "mvn test"),
-        ("gradle", "./gradlew --offline test", ["a.SumTest::adds"], "./gradlew test --tests a.SumTest.adds"),
+        (
+            "maven",
+            "mvn -o -Dmaven.repo.local=/opt/venv/m2 test",
+            ["a/b/o.SumTest$Empty::rows(int, String)[1]", "web/o.SumTest::adds", "web/o.SetUpTest"],
+            "mvn test -pl a/b,web -am -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false "
+            "'-Dtest=o.SumTest$Empty#rows*,o.SumTest#adds,o.SetUpTest'",
+        ),
+        ("maven", "mvn -o -Dmaven.repo.local=/opt/venv/m2 test", ["not a test"], "mvn test"),
+        ("maven", "mvn -o -Dmaven.repo.local=/opt/venv/m2 test", ["-x/o.SumTest::adds"], "mvn test"),
+        ("maven", "./mvnw verify", ["core/src/main/java/o/Sum.java"], "./mvnw verify"),
+        (
+            "gradle",
+            "./gradlew --offline --no-daemon --continue test",
+            ["o.SumTest::adds"],
+            "./gradlew :test --tests o.SumTest.adds",
+        ),
+        (
+            "gradle",
+            "gradle --offline --no-daemon --continue test",
+            ["a/b/o.SumTest::rows[$(id)]", "web/o.SumTest::takes nothing", "web/o.SetUpTest"],
+            "gradle :a:b:test --tests 'o.SumTest.rows*' :web:test --tests 'o.SumTest.takes*' --tests o.SetUpTest",
+        ),
+        ("gradle", "gradle --offline --no-daemon --continue test", ["not a test"], "gradle test"),
         ("exit_code", "make test", ["(all tests)"], "make test"),
     ],
 )

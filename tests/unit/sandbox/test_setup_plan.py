@@ -254,7 +254,9 @@ def test_npm_fetches_pnpm_and_yarn_where_only_npm_is_there(tmp_path: Path, lock:
         ({"package.json": "{}"}, "npm", "npm install"),
         ({"go.mod": "module x"}, "go", "go mod download"),
         ({"Cargo.toml": "[package]"}, "cargo", "cargo fetch"),
-        ({"pom.xml": "<project/>"}, "mvn", "test-compile"),
+        ({"pom.xml": "<project/>"}, "mvn", "-Dmaven.repo.local=/opt/venv/m2"),
+        ({"build.gradle": ""}, "gradle", "\ngradle --no-daemon"),
+        ({"settings.gradle.kts": "", "gradlew": ""}, "java", "\n./gradlew --no-daemon"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -264,3 +266,13 @@ def test_other_languages_are_set_up_by_their_own_tools_where_the_image_has_them(
     (command,) = commands(tmp_path, files)
     assert command.startswith(f"if command -v {program} > /dev/null; then ")
     assert said in command
+
+
+def test_a_module_that_depends_on_more_is_set_up_anew(tmp_path: Path) -> None:
+    def key(name: str, files: dict[str, str]) -> str:
+        return detect(make_archive(tmp_path / f"{name}.tar", files), commands=None, base="b").cache_key
+
+    for build, module in (("pom.xml", "core/pom.xml"), ("settings.gradle", "core/build.gradle.kts")):
+        first = key("1", {build: "", module: "", "core/src/A.java": "1"})
+        assert key("2", {build: "", module: "", "core/src/A.java": "2"}) == first
+        assert key("3", {build: "", module: "more", "core/src/A.java": "1"}) != first

@@ -42,8 +42,19 @@ def script(test: str) -> dict[str, str]:
         (script("CI=1 jest"), "exit_code", "npm test --silent", "package.json (CI=1 jest)"),
         ({"go.mod": "module x\n", "Makefile": "test:\n\tgo test\n"}, "go", "go test -json ./...", "go.mod"),
         ({"Cargo.toml": "[package]\n"}, "cargo", "cargo test --no-fail-fast", "Cargo.toml"),
-        ({"pom.xml": ""}, "maven", "mvn -o -B -q -Dmaven.repo.local=/opt/venv/m2 test", "pom.xml"),
-        ({"build.gradle.kts": ""}, "gradle", "./gradlew --offline test", "build.gradle.kts"),
+        (
+            {"pom.xml": ""},
+            "maven",
+            "mvn -o -B -fae -Dmaven.test.failure.ignore -Dmaven.repo.local=/opt/venv/m2 test",
+            "pom.xml",
+        ),
+        (
+            {"build.gradle.kts": "", "gradlew": ""},
+            "gradle",
+            "./gradlew --offline --no-daemon --continue test",
+            "build.gradle.kts",
+        ),
+        ({"settings.gradle": ""}, "gradle", "gradle --offline --no-daemon --continue test", "settings.gradle"),
     ],
 )
 def test_the_tree_tells(tmp_path: Path, files: dict[str, str], runner: str, command: str, source: str) -> None:

@@ -1,0 +1,109 @@
+"""Reads what Maven and Gradle leave of a run: the junit XML of each module, and what the build says of itself.
+
+A test's id is its module's folder, its class as Java names it and its own name:
+`core/org.example.SumTest$WhenEmpty::isZero`, without the folder for a build of one module. A class whose set-up fails
+has an id without `::`. A source file that does not compile is an error of its own, like a Python file that cannot be
+collected: the tests behind it have no results.
+"""
+
+import re
+
+from sandbox.results import TestStatus
+from sandbox.testing import junit
+from sandbox.types import WORKSPACE
+
+REPORTS = {
+    "maven": ("target/surefire-reports/TEST-*.xml", "target/failsafe-reports/TEST-*.xml"),
+    "gradle": ("build/test-results/*/TEST-*.xml",),
+}
+"""Where a module's results lie, below its folder."""
+
+_PRODUCTS = {"maven": "target", "gradle": "build"}
+_MODULE = re.compile(r"\./(?:(.+?)/)?(?:target/(?:surefire|failsafe)-reports|build/test-results/[^/]+)/TEST-[^/]+\.xml")
+_LANGUAGES = ("java", "kt", "groovy", "scala")
+_SOURCE = rf"{WORKSPACE}/([^\s:]+\.(?:{'|'.join(_LANGUAGES)}))"
+_COMPILE_ERROR = re.compile(
+    # Maven's javac, then Kotlin in either build, then javac as Gradle shows it, which may stand behind a task's name.
+    rf"^\[ERROR\] (?:file://)?{_SOURCE}:(?:\[\d+,\d+\]| ?\(\d+, ?\d+\))"
+    rf"|^e: (?:file://)?{_SOURCE}:"
+    rf"|^(?::[\w.:-]+)?{_SOURCE}:\d+: error:",
+    re.MULTILINE,
+)
+_TOTAL = re.compile(
+    r"^(?:\[[A-Z]+\] )?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+(?:, Flakes: \d+)?\s*$"
+)
+_ENDS = {
+    "maven": re.compile(r"^\[ERROR\] Failed to execute goal (.*)$", re.MULTILINE),
+    "gradle": re.compile(r"^\* What went wrong:\n(.*(?:\n *> .*)*)$", re.MULTILINE),
+}
+"""Each thing that broke a build, in its own words."""
+_FAILING_TESTS = re.compile(r"There (?:are|were) (?:test failures|failing tests)")
+_NOT_COMPILED = re.compile(r"Compilation (?:failure|failed|error)")
+_UNFETCHED = re.compile(r"in offline mode|for offline mode")
+
+
+class TornResultsError(ValueError):
+    """A module's results cannot be read; the message names the file."""
+
+
+def results(path: str, content: bytes) -> dict[str, TestStatus]:
+    """Return the results in one file; `path` is that of `find .`, from the root of the tree.
+
+    Raises:
+        TornResultsError: it cannot be read, or lies in no module.
+    """
+    found = _MODULE.fullmatch(path)
+    if found is None:
+        raise TornResultsError(f"The results in {path} cannot be used: they lie in no module.")
+    try:
+        read = junit.parse(content)
+    except junit.JunitError as error:
+        raise TornResultsError(f"The results in {path} cannot be used: {error}.") from error
+    module = f"{found[1]}/" if found[1] else ""
+    return {module + _of_class(test): status for test, status in read.items()}
+
+
+def is_of_a_build_in_a_test(build: str, path: str) -> bool:
+    """Return whether results lie in what another module built: a build that a test ran, which may well fail."""
+    found = _MODULE.fullmatch(path)
+    return found is not None and _PRODUCTS[build] in (found[1] or "").split("/")
+
+
+def not_compiled(output: str) -> dict[str, TestStatus]:
+    """Return the source files with compile errors, from the root of the tree, each as an error."""
+    return {next(filter(None, found.groups())): "error" for found in _COMPILE_ERROR.finditer(output)}
+
+
+def counts_failures(output: str) -> bool | None:
+    """Return whether Maven's own totals tell of failed tests, or None where it shows none (`-q`)."""
+    totals = [found for line in output.splitlines() if (found := _TOTAL.match(line))]
+    return any(total[1] != "0" or total[2] != "0" for total in totals) if totals else None
+
+
+def unfinished(build: str, output: str, *, files_are_named: bool) -> str:
+    """Return why a build that failed has not run all its tests, or nothing where failed tests are all that is wrong,
+    and source files that do not compile where the output names them.
+    """
+    known = [_FAILING_TESTS, _NOT_COMPILED] if files_are_named else [_FAILING_TESTS]
+    reasons = _ENDS[build].findall(output)
+    unknown = [reason for reason in reasons if not any(each.search(reason) for each in known)]
+    if _UNFETCHED.search(output) and (unknown or not reasons):
+        return "The build needs something that its set-up has not fetched."
+    if any(_NOT_COMPILED.search(reason) for reason in unknown):
+        return "The sources do not compile."
+    return "The build broke before its tests had come to their end." if unknown else ""
+
+
+def is_class_of(name: str, path: str) -> bool:
+    """Return whether a class (a test's id up to its `::`) is one that the source file at `path` is named after."""
+    stem, _, language = path.rpartition(".")
+    folder, _, of_class = name.rpartition("/")
+    source = of_class.split("$", 1)[0].replace(".", "/")
+    in_module = not folder or path.startswith(f"{folder}/")
+    return language in _LANGUAGES and in_module and f"/{stem}".endswith(f"/{source}")
+
+
+def _of_class(test: str) -> str:
+    """A class that fails before its first test is told as a test without a name, or with the name of its class."""
+    of_class, _, name = test.partition("::")
+    return of_class if name in ("", of_class) else test
