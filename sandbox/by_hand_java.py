@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sandbox.testing.jvm_build import is_source
+
 _ID = re.compile(r"(?:(?P<module>[\w.][\w./-]*)/)?(?P<of_class>[\w.$]+)(?:::(?P<name>.*))?")
 
 
@@ -24,7 +26,7 @@ def program(command: str) -> str:
 
 def maven(command: str, tests: Sequence[str]) -> str | None:
     """Return the line that runs these tests and builds what their modules need, or None where an id names no class."""
-    found = [_read(test) for test in tests if not _is_source(test)]
+    found = [_read(test) for test in tests if not is_source(test)]
     chosen = [f"{test.of_class}#{test.method}" if test.method else test.of_class for test in found if test]
     if not chosen or None in found:
         return None
@@ -38,7 +40,7 @@ def maven(command: str, tests: Sequence[str]) -> str | None:
 
 def gradle(command: str, tests: Sequence[str]) -> str | None:
     """Return the line that runs these tests, each by its module's task, or None where an id names no class."""
-    found = [_read(test) for test in tests if not _is_source(test)]
+    found = [_read(test) for test in tests if not is_source(test)]
     if not found or None in found:
         return None
     words = [program(command)]
@@ -57,8 +59,3 @@ def _read(test: str) -> _Test | None:
     method = re.match(r"[\w$]*", name)
     plain = method[0] if method else ""
     return _Test(found["module"] or "", found["of_class"], plain if plain == name or not plain else f"{plain}*")
-
-
-def _is_source(test: str) -> bool:
-    """A file that does not compile has no test to run."""
-    return "::" not in test and test.endswith((".java", ".kt", ".groovy", ".scala"))

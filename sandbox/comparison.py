@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.results import TestReport, TestStatus
+from sandbox.testing.jvm_build import is_source
 from sandbox.testing.run import file_of
 
 WHOLE = "(all tests)"
@@ -20,6 +21,7 @@ class Comparison:
 
     fail_to_pass: Sequence[str]
     pass_to_fail: Sequence[str]
+    """With source files that compile no more."""
     vanished: Sequence[str]
     """Passed before and are skipped or missing now, in files that the patch edits or by a skip anywhere."""
 
@@ -53,6 +55,7 @@ def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky:
             vanished.append(test)
         elif status == "passed" and now is None and not _still_there(test, functions):
             (vanished if _may_be_of(test, edited) else pass_to_fail).append(test)
+    pass_to_fail += [test for test in new if is_source(test) and test not in {*old, *edited}]
     return Comparison(sorted(fail_to_pass), sorted(pass_to_fail), sorted(vanished))
 
 

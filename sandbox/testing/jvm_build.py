@@ -74,6 +74,11 @@ def not_compiled(output: str) -> dict[str, TestStatus]:
     return {next(filter(None, found.groups())): "error" for found in _COMPILE_ERROR.finditer(output)}
 
 
+def is_source(test: str) -> bool:
+    """Return whether an id is that of a source file that does not compile."""
+    return "::" not in test and test.rpartition(".")[2] in _LANGUAGES
+
+
 def counts_failures(output: str) -> bool | None:
     """Return whether Maven's own totals tell of failed tests, or None where it shows none (`-q`)."""
     totals = [found for line in output.splitlines() if (found := _TOTAL.match(line))]

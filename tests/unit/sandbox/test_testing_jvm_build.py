@@ -175,6 +175,8 @@ def test_a_patch_that_does_not_compile_breaks_the_tests_behind_it(tmp_path: Path
     before = ran(tmp_path / "before", "maven", "maven-junit5", 0)
     after = ran(tmp_path / "after", "maven", "maven-junit5", 1, "maven-main", modules="")
     assert "web/org.example.SumTest::adds" in compare(before, after, []).pass_to_fail
+    assert "core/src/main/java/org/example/Sum.java" in compare(before, after, []).pass_to_fail
+    assert compare(after, after, []).pass_to_fail == []
 
 
 @pytest.mark.parametrize("runner", ["maven", "gradle"])
