@@ -57,7 +57,7 @@ def gradle(tree: Tree) -> Found | None:
     program, needed = ("./gradlew", "java") if "gradlew" in tree.names else ("gradle", "gradle")
     script, own = "/tmp/acrouter-fetch.gradle", "--project-cache-dir /tmp/acrouter-gradle"  # noqa: S108  (inside)
     call = f"{program} --no-daemon -Dorg.gradle.configuration-cache=false {own} -I {script}"
-    compiled = tried(f"{call} --continue testClasses", "The tests could not be compiled: what only that fetches")
+    compiled = tried(f"{call} --continue testClasses", "what only a compilation fetches")
     steps = (
         f"export GRADLE_USER_HOME={GRADLE}\ncat > {script} <<'ACROUTER_END'{_FETCH}ACROUTER_END\n"
         f"{call} acrouterFetch || exit 1\n{compiled}\n{_PUT_ASIDE.strip()}"

@@ -1,9 +1,11 @@
 """A backend of each kind, with its base image, and one sandbox for all tests of a module."""
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 
 from sandbox.bubblewrap_backend import BubblewrapBackend
@@ -71,3 +73,15 @@ def secret_file(tmp_path: Path) -> Path:
     path = tmp_path / "secret.txt"
     path.write_text("canary", encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def forget(backend: Backend) -> Iterator[list[str]]:
+    """Removes the images that a test names."""
+    images: list[str] = []
+    yield images
+    for image in images:
+        if backend.name == "docker":
+            docker.from_env().images.remove(image, force=True)
+        elif isinstance(backend, BubblewrapBackend):
+            shutil.rmtree(backend.environment(image))

@@ -3,7 +3,6 @@
 import base64
 import functools
 import http.server
-import shutil
 import threading
 import uuid
 import zipfile
@@ -15,7 +14,6 @@ import docker
 import pytest
 
 from sandbox import setup_plan
-from sandbox.bubblewrap_backend import BubblewrapBackend
 from sandbox.errors import ImageError
 from sandbox.types import Backend, Limits, SandboxSpec, SetupPlan
 from tests.support.repositories import make_archive
@@ -93,18 +91,6 @@ def private_index(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def plan_for(archive: Path, backend: Backend) -> SetupPlan:
     # A key of this run alone: the images of earlier runs must not answer.
     return setup_plan.detect(archive, commands=None, base=backend.ensure_base() + uuid.uuid4().hex)
-
-
-@pytest.fixture
-def forget(backend: Backend) -> Iterator[list[str]]:
-    """Removes the images that a test names."""
-    images: list[str] = []
-    yield images
-    for image in images:
-        if backend.name == "docker":
-            docker.from_env().images.remove(image, force=True)
-        elif isinstance(backend, BubblewrapBackend):
-            shutil.rmtree(backend.environment(image))
 
 
 @pytest.mark.usefixtures("private_index")

@@ -179,6 +179,14 @@ def test_a_patch_that_does_not_compile_breaks_the_tests_behind_it(tmp_path: Path
     assert compare(after, after, []).pass_to_fail == []
 
 
+def test_a_row_of_data_that_is_gone_is_missed_where_its_name_tells_no_function() -> None:
+    def report(*tests: str) -> TestReport:
+        return TestReport("t", dict.fromkeys(tests, "passed"), 0, False, 1.0, "")
+
+    before, after = report("o.SumTest::[1] 3", "o.SumTest::[2] 4"), report("o.SumTest::[1] 3")
+    assert compare(before, after, []).pass_to_fail == ["o.SumTest::[2] 4"]
+
+
 @pytest.mark.parametrize("runner", ["maven", "gradle"])
 def test_a_test_that_ends_the_java_process_leaves_a_run_that_is_not_believed(
     tmp_path: Path, runner: RunnerName
