@@ -5,20 +5,20 @@ So nothing of a tree can act on the host: no hook, no filter, no attribute, no l
 
 import contextlib
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from sandbox.bare import REF, SHA, BareRepository, checked_sha
-from sandbox.errors import CheckoutError, PatchError, PushError, RemoteRefused, RemoteUnavailable
+from sandbox.errors import CheckoutError, PushError, RemoteRefused, RemoteUnavailable
 from sandbox.git import TOO_SLOW, GitFailedError, check_remote
 from sandbox.lfs import fetch_files
 from sandbox.local_repository import head_of, uncommitted
 from sandbox.remotes import Author, GitRemote
 from sandbox.submodules import fetch_submodules
 from sandbox.tree_archives import TreeArchives
+from sandbox.trees import merged_tree, patched_tree
 
 # What a remote says of a ref or a commit that it does not have.
 _NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")
@@ -144,6 +144,11 @@ class Mirror:
         missing = self._bare.git("rev-list", "--max-count=1", checked_sha(older), f"^{checked_sha(newer)}")
         return not missing.strip()
 
+    def commits_between(self, older: str, newer: str) -> int:
+        """Return how many commits a commit's history has that are not in an older one's; both are here."""
+        counted = self._bare.git("rev-list", "--count", checked_sha(newer), f"^{checked_sha(older)}")
+        return int(counted)
+
     def resolve(self, rev: str) -> str:
         """Return the SHA of the commit that a SHA or a full ref name means.
 
@@ -182,23 +187,26 @@ class Mirror:
         Raises:
             PatchError: it is empty, does not apply, or reaches outside of the tree.
         """
-        if not patch.strip():
-            raise PatchError("The patch is empty.")
-        content = patch.encode("utf-8", "surrogateescape")
         self._bare.ensure()
-        failure = ""
-        for merge in ([], ["--3way"]):
-            with tempfile.TemporaryDirectory(prefix="acrouter-index-") as folder:
-                index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-                self._bare.git("read-tree", f"{checked_sha(base_sha)}^{{tree}}", environment=index)
-                try:
-                    self._bare.git(
-                        "apply", "--cached", "--whitespace=nowarn", *merge, "-", stdin=content, environment=index
-                    )
-                    return self._bare.git("write-tree", environment=index).decode().strip()
-                except GitFailedError as error:
-                    failure = failure or str(error)  # the first says more than the merge's
-        raise PatchError(f"The patch does not apply: {failure}")
+        return patched_tree(self._bare, base_sha, patch)
+
+    def tree_of(self, sha: str) -> str:
+        """Return the SHA of a commit's tree.
+
+        Raises:
+            CheckoutError: the commit is not here.
+        """
+        self._bare.ensure()
+        return self._bare.git("rev-parse", "--verify", "--quiet", f"{checked_sha(sha)}^{{tree}}").decode().strip()
+
+    def merged_tree(self, base_sha: str, tree: str, later_sha: str) -> str:
+        """Return the SHA of the tree that has a change, from `base_sha` to `tree`, on top of a descendant of the base.
+
+        Raises:
+            PatchError, CheckoutError: as `sandbox.trees.merged_tree` says.
+        """
+        self._bare.ensure()
+        return merged_tree(self._bare, base_sha, tree, later_sha)
 
     def commit(self, tree: str, parent: str, message: str, author: Author, when: datetime) -> str:
         """Write a commit and return its SHA; the same arguments give the same SHA. `when` is aware.

@@ -37,6 +37,7 @@ _CONFIG = {
     "gc.auto": "0",
     "maintenance.auto": "false",
     "fetch.recurseSubmodules": "false",
+    "merge.renameLimit": "1",
     "submodule.recurse": "false",
     "protocol.ext.allow": "never",
     "transfer.credentialsInUrl": "die",
@@ -54,6 +55,11 @@ TOO_SLOW = "did not end within"
 
 class GitFailedError(CheckoutError):
     """git ended with an error; the message is what it said, without secrets."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """Its exit status; None where it did not end by itself."""
 
 
 def run_git(
@@ -115,7 +121,8 @@ def run_git(
         raise GitFailedError(f"git {arguments[0]} gave more than {file_limit >> 20} MB")
     if process.returncode:
         said = ((output or b"") + (errors or b"")).decode("utf-8", "replace")  # push speaks on stdout
-        raise GitFailedError(scrub(said.strip()[-2000:], secrets) or f"git {arguments[0]} failed")
+        words = scrub(said.strip()[-2000:], secrets) or f"git {arguments[0]} failed"
+        raise GitFailedError(words, process.returncode)
     return output or b""
 
 

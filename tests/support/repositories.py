@@ -17,9 +17,12 @@ _ENVIRONMENT = {
 }
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str, stdin: str = "") -> str:
     """Run git in `folder` and return its stdout."""
-    done = subprocess.run(["git", *arguments], cwd=folder, env=_ENVIRONMENT, check=True, capture_output=True, text=True)
+    command = ["git", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=_ENVIRONMENT, input=stdin, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
