@@ -157,6 +157,9 @@ class Task(SQLModel, table=True):
     """How often GitHub refused a part of the newest words; after a few they are given up."""
     published_attempt_id: int | None = Field(default=None, sa_type=RowId)
     branch: str = Field(default="", max_length=300)
+    parent_sha: str = Field(default="", max_length=64)
+    """What the commit of its own branch stands on, chosen once: `base_sha`, or a later one of the base branch. Empty:
+    not chosen, or the commit stands on `base_sha`."""
     head_sha: str = Field(default="", max_length=64)
     """The commit that was pushed."""
     pr_number: int | None = Field(default=None, index=True)

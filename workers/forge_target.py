@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
@@ -18,6 +19,7 @@ from workers.configuration import in_force
 from workers.context import Work
 from workers.errors import ForgeError
 from workers.history import record
+from workers.newest_base import choose_parent, tree_on
 from workers.ports import Forge, PullRequestInfo, RepositoryRef
 from workers.run import Run
 from workers.target_words import open_issue, open_pull_request, read_words
@@ -73,7 +75,8 @@ class ForgeTarget:
     def publish(self, run: Run, work: Work, best: Attempted) -> None:
         """Hand the patch in as a PR from a branch of its own, or as the repository's configuration says.
 
-        Each step looks before it writes.
+        Each step looks before it writes. A branch of its own stands on the newest commit of the base branch where the
+        patch has a place there; the branch under repair gets the patch on the commit that was tested or not at all.
         """
         task = run.task()
         assert best.result is not None
@@ -87,15 +90,17 @@ class ForgeTarget:
             if self._push_to_branch(run, work, best):
                 return
             task = run.update(branch="")  # somebody was quicker: a PR to the branch instead
-        run.update(published_attempt_id=best.attempt.id)  # before the commit, whose message tells of it
-        commit = self._commit(run, work, best)
+        mirror = work.source.mirror
         remote = self.forge.git_remote(self.repository, write=True)  # minted now: an older token may be dead
-        branch = _free_branch(work.source.mirror, remote, commit, task.branch or branch_name(task))
+        fetch = partial(mirror.fetch, remote, timeout_s=run.runtime.settings.setup_timeout_s)
+        parent = choose_parent(run, work.source, best.attempt, fetch)  # before the commit, whose message tells of it
+        commit = self._commit(run, work, best, parent)
+        branch = _free_branch(mirror, remote, commit, task.branch or branch_name(task))
         run.update(branch=branch)
         run.advance(TaskState.PUBLISHING, f"Opening a PR from {branch}.", branch=branch)
         run.check()
-        if work.source.mirror.remote_head(remote, branch) != commit:
-            work.source.mirror.push(remote, commit, branch, expected=None)
+        if mirror.remote_head(remote, branch) != commit:
+            mirror.push(remote, commit, branch, expected=None)
         run.update(head_sha=commit)
         run.check()
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
@@ -149,7 +154,7 @@ class ForgeTarget:
         head = current_head(self.forge, self.repository, task)
         if head is None or head == source.base_sha:
             return True
-        if task.branch == source.base_ref and head == self._commit(run, work, best):
+        if task.branch == source.base_ref and head == self._commit(run, work, best, source.base_sha):
             return True  # an earlier worker pushed it there, and ended before it could say so
         refs = [f"refs/pull/{task.target_number}/head"] if source.is_fork else [f"refs/heads/{source.base_ref}"]
         self._fetch(run, source.mirror, [*refs, head])
@@ -171,7 +176,7 @@ class ForgeTarget:
         branch = work.source.base_ref
         run.update(branch=branch, published_attempt_id=best.attempt.id)
         run.advance(TaskState.PUBLISHING, f"Pushing to {branch}.", branch=branch)
-        commit = self._commit(run, work, best)
+        commit = self._commit(run, work, best, work.source.base_sha)
         run.check()
         remote = self.forge.git_remote(self.repository, write=True)
         try:
@@ -198,13 +203,13 @@ class ForgeTarget:
         except ForgeError as error:
             run.note(f"The reviewers of {CONFIG_FILE} could not be asked: {error}")
 
-    def _commit(self, run: Run, work: Work, best: Attempted) -> str:
-        """The same attempt gives the same commit, whoever makes it."""
-        tree = work.source.mirror.tree_with_patch(work.source.base_sha, best.attempt.patch)
+    def _commit(self, run: Run, work: Work, best: Attempted, parent: str) -> str:
+        """The same attempt gives the same commit on the same parent, whoever makes it."""
+        tree = tree_on(work.source, best.attempt.patch, parent)
         when = best.attempt.finished_at or best.attempt.started_at
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
         message = render("pulls/commit.txt.j2", view=view)
-        return work.source.mirror.commit(tree, work.source.base_sha, message, self.forge.author(), when)
+        return work.source.mirror.commit(tree, parent, message, self.forge.author(), when)
 
     def _config(self, run: Run) -> RepositoryConfig:
         try:

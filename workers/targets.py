@@ -19,7 +19,7 @@ class TargetClosed(PipelineError):  # noqa: N818
 
 
 class TargetMoved(PipelineError):  # noqa: N818
-    """The commit that the work is about is gone from its branch; the message says what to do."""
+    """The branch went another way, so that there is nothing to hand in; the message says what to do."""
 
 
 class Refusal(PipelineError):  # noqa: N818

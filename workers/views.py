@@ -52,6 +52,17 @@ class TaskView:
         return marker(self.task)
 
     @property
+    def parent_sha(self) -> str:
+        """What the published commit stands on."""
+        return self.task.parent_sha or self.task.base_sha
+
+    @property
+    def parent_words(self) -> str:
+        """Why it stands there, in sentences; empty where nothing came after the commit that was tested."""
+        told = (entry.message for entry in reversed(self.history) if entry.data.get("parent") == self.parent_sha)
+        return next(told, "")
+
+    @property
     def published(self) -> AttemptView | None:
         """The attempt whose patch is in the PR."""
         return next((view for view in self.attempts if view.attempt.id == self.task.published_attempt_id), None)

@@ -89,8 +89,11 @@ def test_a_worker_killed_while_the_model_works_loses_no_money_from_sight(story: 
         story.installation.wait_for(
             lambda: any(attempt.steps >= 2 for attempt in story.installation.attempts()), "the model's second step"
         )
+        newest = story.github.push("main", {"NEWS.md": "Nothing yet.\n"})
         story.replace_the_worker(meanwhile=hold.release)
     story.ends_once()
+    [pull] = story.github.pull_requests()
+    assert f"The branch stands on {newest[:7]}, 1 commit later" in pull["body"]
     lost, finished = story.installation.attempts()
     assert lost.state is AttemptState.LOST
     assert lost.cost_usd > 0

@@ -52,6 +52,10 @@ class PullStory:
     def head(self) -> str:
         return self.runs.hub.branches()[self.branch]
 
+    def parents(self) -> Sequence[str]:
+        """Of the commit that acrouter made."""
+        return self.runs.hub._repository("").bare.commit(self.task.head_sha).parents
+
     def words(self) -> str:
         return "\n".join(comment["body"] for comment in self.runs.hub.comments(self.number)).replace("\\", "")
 
@@ -90,6 +94,7 @@ def test_foreign_commits_stay_and_are_told(runs: WholeRun) -> None:
     assert story.task.state is TaskState.PUBLISHED
     assert story.head() == later
     assert "Commits were added to the branch while the model worked" in story.words()
+    assert story.parents() == (later,), "the PR to the branch stands on them"
 
 
 def test_a_force_push_stops_the_work_and_says_so(runs: WholeRun) -> None:
@@ -117,7 +122,7 @@ def test_push_fixes_adds_a_commit_to_the_prs_own_branch(runs: WholeRun) -> None:
     task = story.task
     assert (task.state, task.pr_number, task.branch) == (TaskState.PUBLISHED, story.number, "own")
     assert story.head() == task.head_sha != story.pinned
-    assert runs.hub._repository("").bare.commit(task.head_sha).parents == (story.pinned,)
+    assert story.parents() == (story.pinned,)
 
 
 def test_push_fixes_overwrites_no_commit_of_a_person(runs: WholeRun) -> None:
@@ -127,6 +132,7 @@ def test_push_fixes_overwrites_no_commit_of_a_person(runs: WholeRun) -> None:
     assert story.head() == later
     assert story.task.pr_number != story.number
     assert story.task.state is TaskState.PUBLISHED
+    assert story.parents() == (later,)
 
 
 def test_a_push_whose_answer_was_lost_is_found_and_not_handed_in_twice(

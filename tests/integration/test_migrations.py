@@ -13,6 +13,7 @@ from store import migrations
 from store.database import Database
 from store.states import DeliveryState
 from store.tables import Attempt, Delivery, Ledger, Task
+from tests.support.rows import add_task
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,6 +46,16 @@ def test_a_database_with_a_past_keeps_it_down_and_up_again(database: Database) -
     migrations.downgrade(database, "0001")
     migrations.upgrade(database)
     assert _counts(database) == before
+
+
+def test_what_is_being_published_stays_on_the_commit_that_it_was_tested_on(database: Database) -> None:
+    begun = add_task(database, base_sha="b" * 40, branch="acrouter/issue-1-task-1")
+    waiting = add_task(database, base_sha="b" * 40)
+    migrations.downgrade(database, "0005")
+    migrations.upgrade(database)
+    with database.reading() as session:
+        assert session.get_one(Task, begun).parent_sha == "b" * 40
+        assert session.get_one(Task, waiting).parent_sha == ""
 
 
 def _counts(database: Database) -> list[int]:

@@ -44,6 +44,9 @@ class QuickMirror:
     def is_ancestor(self, older: str, newer: str) -> bool:
         return not self._git("rev-list", "--max-count=1", older, f"^{newer}")
 
+    def resolve(self, ref: str) -> str:
+        return self._git("rev-parse", ref)
+
     def archive(self, _sha: str, destination: Path) -> None:
         with tarfile.open(destination, "w"):
             pass

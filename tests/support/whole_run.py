@@ -68,8 +68,12 @@ class WholeRun:
         *,
         git: Literal["quick", "path", "http"] = "quick",
         default_branch: str = "main",
+        database: Database | None = None,
     ) -> None:
-        """`git`: how commits come and go; by `path` and over `http` through a mirror, as outside tests, but slower."""
+        """`git`: how commits come and go; by `path` and over `http` through a mirror, as outside tests, but slower.
+
+        `database` is migrated and stays open; None: one of its own on SQLite.
+        """
         self.story = story
         key = _private_key()
         self.hub = LocalHub(0, None, "secret", APP_ID, key, permissions={**PERMISSIONS, "actions": "write"})
@@ -82,9 +86,8 @@ class WholeRun:
         self.git = GitServer(self.hub.app) if git == "http" else None
         self._mirror = {"quick": QuickMirror, "path": LocalMirror, "http": Mirror}[git]
         self._heard = 0
-        self.database = Database(f"sqlite:///{folder / 'acrouter.sqlite3'}")
-        event.listen(self.database.engine, "connect", _no_waiting_for_the_disk)
-        migrations.upgrade(self.database)
+        self._own_database = database is None
+        self.database = database or _database(folder)
         options = settings(
             data_dir=folder / "data",
             github_app_id=APP_ID,
@@ -107,7 +110,8 @@ class WholeRun:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
-        self.database.dispose()
+        if self._own_database:
+            self.database.dispose()
 
     def run(self, kind: Kind = "500", fail_at: int | None = None) -> Ending:
         """Let the story begin and bring everything to rest, time passing as it needs; then close the PR, and again."""
@@ -262,6 +266,13 @@ class WholeRun:
 
 _CART = "def total(prices):\n    return sum(prices[1:])\n"
 _private_key = cache(new_private_key)
+
+
+def _database(folder: Path) -> Database:
+    database = Database(f"sqlite:///{folder / 'acrouter.sqlite3'}")
+    event.listen(database.engine, "connect", _no_waiting_for_the_disk)
+    migrations.upgrade(database)
+    return database
 
 
 def _no_waiting_for_the_disk(connection: Any, _record: Any) -> None:

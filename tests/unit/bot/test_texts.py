@@ -110,10 +110,13 @@ def view(words: str = "The total is wrong", **changes: Any) -> Any:
         AttemptView(attempt=first, verification=None, scripted=True),
         AttemptView(attempt=second, verification=verification, scripted=False),
     )
+    task = Task(**(values | changes.pop("task", {})))
     return SimpleNamespace(
         **(
             {
-                "task": Task(**(values | changes.pop("task", {}))),
+                "task": task,
+                "parent_sha": task.parent_sha or task.base_sha,
+                "parent_words": words,
                 "repository": "o/r",
                 "decision": decision,
                 "attempts": attempts,
@@ -205,6 +208,23 @@ def test_a_running_task_says_how_to_stop_it_and_an_ended_one_how_to_retry() -> N
 def test_only_an_issues_pr_closes_it() -> None:
     assert "Fixes #7" in render("pulls/body.md.j2", view=view())
     assert "Fixes #7" not in render("pulls/body.md.j2", view=view(task={"kind": TaskKind.PULL_REQUEST}))
+
+
+def test_a_pr_on_a_later_commit_than_was_tested_says_so_everywhere() -> None:
+    later = view(task={"parent_sha": "c" * 40}, parent_words="Tested on bbbbbbb. The branch stands on ccccccc.")
+    body = render("pulls/body.md.j2", view=later)
+    assert "**Base:** Tested on bbbbbbb. The branch stands on ccccccc." in body
+    assert "The branch stands on ccccccc." in render("checks/summary.md.j2", view=later)
+    assert f"git switch --detach {'c' * 40}" in body
+    assert "as counted on bbbbbbb." in body
+    assert "on bbbbbbb; this commit stands on a later one." in render("pulls/commit.txt.j2", view=later)
+
+
+def test_a_pr_on_the_commit_that_was_tested_needs_no_such_words() -> None:
+    there = view(parent_words="")
+    assert "**Base:**" not in render("pulls/body.md.j2", view=there)
+    assert "as counted on" not in render("pulls/body.md.j2", view=there)
+    assert "a later one" not in render("pulls/commit.txt.j2", view=there)
 
 
 def test_tables_keep_their_columns() -> None:
