@@ -12,6 +12,7 @@ from bench.routing import reference
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import CI, figures
+from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
 from bench.routing.stream import Stream, read_stream
@@ -134,13 +135,7 @@ def _streams(
     ood = read_stream(
         "ood", tasks=data / "ood176_tasks.jsonl", results=data / "ood176_results_long.csv", models=data / "models.json"
     )
-    one_shot = read_stream(
-        "id",
-        tasks=data / "id_test_tasks.jsonl",
-        results=data / "id_test_results_long.csv",
-        models=data / "models.json",
-        voters=data / "id_voters",
-    )
+    one_shot = read_id_stream(data)
     more = [ood.run_only()] if size.peers else []
     return [ood, *more, one_shot.first(size.id_tasks) if size.id_tasks else one_shot, *streams]
 
