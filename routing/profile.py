@@ -4,9 +4,9 @@ Benchmarks differ in how hard they are and in how far they tell models apart: on
 are either trivial or hopeless, puts all models within a few percent. So a model is placed among the others of the
 profile, on each benchmark, in standard deviations (its logit less the benchmark's mean, over the benchmark's spread).
 Its ability is the mean of these, shrunk as if one more benchmark had found it average, which is what benchmarks that
-correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the spread of levels that
-the router believes in. Every benchmark counts the same: what differs between them is much more what they measure than
-how many tasks they measured it with.
+correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the spread of the
+benchmark that tells the models furthest apart, since it hides the least. Every benchmark counts the same: what differs
+between them is much more what they measure than how many tasks they measured it with.
 """
 
 import json
@@ -22,7 +22,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, ValidationError
 
 from routing.errors import ProfileError
-from routing.hierarchy import DEFAULT_SPREADS
 from routing.logits import logit
 from store.suggest import explain
 
@@ -67,13 +66,13 @@ class Profile(BaseModel):
                 if score.benchmark not in without:
                     by_benchmark[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
         placed: defaultdict[str, list[float]] = defaultdict(list)
+        widest = 0.0
         for logits in by_benchmark.values():
             mean, spread = statistics.fmean(logits.values()), statistics.pstdev(logits.values())
+            widest = max(widest, spread)
             for model, value in logits.items():
                 placed[model].append((value - mean) / spread if spread else 0.0)
-        return {
-            model: DEFAULT_SPREADS.own_level * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()
-        }
+        return {model: widest * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()}
 
 
 def plain_name(name: str) -> str:

@@ -94,9 +94,11 @@ def test_a_benchmark_tells_the_same_of_models_whether_they_differ_by_little_or_b
         ]
         return Profile.model_validate({"read": "2026-11-30", "models": models})
 
-    saturated, wide = profile(a=(76.0, 74.0)).abilities(), profile(a=(80.0, 20.0)).abilities()
-    assert saturated == pytest.approx(wide)
-    assert 0 < wide["good"] < profile(a=(80.0, 20.0), b=(60.0, 50.0)).abilities()["good"]
+    wide = profile(a=(80.0, 20.0)).abilities()
+    with_saturated = profile(a=(80.0, 20.0), b=(76.0, 74.0)).abilities()
+    assert 0 < wide["good"] < with_saturated["good"]
+    assert with_saturated == pytest.approx(profile(a=(80.0, 20.0), b=(80.0, 20.0)).abilities())
+    assert profile(a=(80.0, 20.0), b=(74.0, 76.0)).abilities() == pytest.approx({"good": 0.0, "poor": 0.0})
     assert profile(a=(50.0, 50.0)).abilities() == {"good": 0.0, "poor": 0.0}
 
 
