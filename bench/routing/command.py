@@ -37,6 +37,8 @@ class Size:
     recipes: tuple[str, ...]
     delays: tuple[int, ...]
     id_tasks: int | None
+    id_seeds: int
+    """Of the ID stream's released order: what exploration draws alone moves its CumReg by a tenth."""
     peers: bool
 
 
@@ -49,6 +51,7 @@ FULL = Size(
     recipes=tuple(RECIPES),
     delays=DELAYS,
     id_tasks=None,
+    id_seeds=8,
     peers=True,
 )
 SHORT = Size(
@@ -60,6 +63,7 @@ SHORT = Size(
     recipes=("mixed", "dear"),
     delays=(0,),
     id_tasks=300,
+    id_seeds=3,
     peers=False,
 )
 
@@ -155,14 +159,20 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
             for track in tracks:
                 for delay in (0,) if at_once or player.startswith("ablation.") else size.delays:
                     kept = min(permutations, size.delayed) if delay else permutations
-                    if any(player.startswith(name) for name in ORDER_FREE) and delay:
+                    if _order_free(player) and delay:
                         continue
-                    runs += [Run(stream, player, track, delay, number) for number in (RELEASED, *range(kept))]
+                    seeds = size.id_seeds if published and not delay and not _order_free(player) else 1
+                    released = [RELEASED - seed for seed in range(seeds)]
+                    runs += [Run(stream, player, track, delay, number) for number in (*released, *range(kept))]
     return runs
 
 
+def _order_free(player: str) -> bool:
+    return any(player.startswith(name) for name in ORDER_FREE)
+
+
 def _permutations(stream: str, player: str, size: Size) -> int:
-    if any(player.startswith(name) for name in ORDER_FREE):
+    if _order_free(player):
         return 0
     if stream == "id":
         return 0
