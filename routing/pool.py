@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -116,6 +116,8 @@ class ModelPool:
     """Models in the order of the file. Fulfils the Protocol `Pool` with costs by price alone."""
 
     models: tuple[ModelSpec, ...]
+    without_benchmarks: tuple[str, ...] = ()
+    """Benchmarks of the shipped profile that priors may not know: the bench plays on what they were measured on."""
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -154,7 +156,7 @@ class ModelPool:
         left = tuple(s for s in self.models if (allow is None or s.name in allow) and s.name not in deny)
         if not left:
             raise PoolError("pool: the allow and deny lists leave no model. Allow at least one.")
-        return ModelPool(left)
+        return replace(self, models=left)
 
     def expected_cost_usd(self, model: str) -> float:
         """Return what an attempt is expected to cost, by its price and the prior number of tokens."""
@@ -167,7 +169,9 @@ class ModelPool:
     @cached_property
     def priors(self) -> dict[str, float]:
         """Expected scores before any attempt, by name; a profile may know a model by its provider's name or its own."""
-        return market_priors({s.name: (s.prior_cost_usd, (s.litellm_id, s.name)) for s in self.models})
+        return market_priors(
+            {s.name: (s.prior_cost_usd, (s.litellm_id, s.name)) for s in self.models}, without=self.without_benchmarks
+        )
 
     def prior_score(self, model: str) -> float:
         """Return what a model is expected to score before any of its attempts was seen."""

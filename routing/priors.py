@@ -7,7 +7,7 @@ tried.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from routing.logits import logit
 from routing.profile import published_ability
@@ -26,12 +26,17 @@ def prior_scores(pool: Pool) -> dict[str, float]:
     return {name: pool.prior_score(name) for name in pool.names}
 
 
-def market_priors(models: Mapping[str, tuple[float, Sequence[str]]]) -> dict[str, float]:
-    """Return expected scores by name, for models given as (prior cost in USD, names that a profile may know)."""
+def market_priors(
+    models: Mapping[str, tuple[float, Sequence[str]]], *, without: Collection[str] = ()
+) -> dict[str, float]:
+    """Return expected scores by name, for models given as (prior cost in USD, names that a profile may know).
+
+    `without`: benchmarks of the profile that are left out.
+    """
     positions = price_positions([cost for cost, _ in models.values()])
     scores = {}
     for (name, (_, known_as)), position in zip(models.items(), positions, strict=True):
-        ability = published_ability(*known_as)
+        ability = published_ability(*known_as, without=without)
         priced = LOWEST + SPREAD * position
         scores[name] = priced if ability is None else 1 / (1 + math.exp(-logit(LEVEL) - ability))
     return scores

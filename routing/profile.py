@@ -1,13 +1,19 @@
 """What is published of models before they are tried: leaderboard scores, each with its source, shipped as data.
 
-Benchmarks differ in how hard they are, so a model is placed among the others of the profile: its ability is the mean
-of its logits on each benchmark less the benchmark's own mean, shrunk as if one more benchmark had found it average.
+Benchmarks differ in how hard they are and in how far they tell models apart: one that is nearly solved, or whose tasks
+are either trivial or hopeless, puts all models within a few percent. So a model is placed among the others of the
+profile, on each benchmark, in standard deviations (its logit less the benchmark's mean, over the benchmark's spread).
+Its ability is the mean of these, shrunk as if one more benchmark had found it average, which is what benchmarks that
+correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the spread of the
+benchmark that tells the models furthest apart, since it hides the least. Every benchmark counts the same: what differs
+between them is much more what they measure than how many tasks they measured it with.
 """
 
 import json
 import re
+import statistics
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -48,18 +54,25 @@ class Profile(BaseModel):
     about: str = ""
     models: tuple[PublishedModel, ...] = Field(min_length=1)
 
-    def abilities(self) -> Mapping[str, float]:
-        """Return each model's ability by its plain name: logits above or below the profile's average."""
-        by_benchmark: defaultdict[str, list[float]] = defaultdict(list)
+    def abilities(self, without: Collection[str] = ()) -> Mapping[str, float]:
+        """Return each model's ability by its plain name: logits above or below the profile's average.
+
+        Args:
+            without: benchmarks that are left out. A model of which nothing else is published has no ability.
+        """
+        by_benchmark: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for entry in self.models:
             for score in entry.scores:
-                by_benchmark[score.benchmark].append(logit(score.score / 100))
-        means = {name: sum(values) / len(values) for name, values in by_benchmark.items()}
-        return {
-            plain_name(entry.model): sum(logit(s.score / 100) - means[s.benchmark] for s in entry.scores)
-            / (len(entry.scores) + _SHRINK)
-            for entry in self.models
-        }
+                if score.benchmark not in without:
+                    by_benchmark[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
+        placed: defaultdict[str, list[float]] = defaultdict(list)
+        widest = 0.0
+        for logits in by_benchmark.values():
+            mean, spread = statistics.fmean(logits.values()), statistics.pstdev(logits.values())
+            widest = max(widest, spread)
+            for model, value in logits.items():
+                placed[model].append((value - mean) / spread if spread else 0.0)
+        return {model: widest * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()}
 
 
 def plain_name(name: str) -> str:
@@ -92,12 +105,12 @@ def load_profile(path: Path | None = None) -> Profile:
 
 
 @cache
-def shipped_abilities() -> Mapping[str, float]:
-    """Return the abilities of the shipped profile by plain name."""
-    return load_profile().abilities()
+def shipped_abilities(without: frozenset[str] = frozenset()) -> Mapping[str, float]:
+    """Return the abilities of the shipped profile by plain name, some benchmarks left out."""
+    return load_profile().abilities(without)
 
 
-def published_ability(*names: str) -> float | None:
-    """Return the ability of the first name that the shipped profile knows, or None."""
-    known = shipped_abilities()
+def published_ability(*names: str, without: Collection[str] = ()) -> float | None:
+    """Return the ability of the first name that the shipped profile knows, some benchmarks left out, or None."""
+    known = shipped_abilities(frozenset(without))
     return next((known[plain] for name in names if (plain := plain_name(name)) in known), None)

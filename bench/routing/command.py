@@ -12,6 +12,7 @@ from bench.routing import reference
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import CI, figures
+from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
 from bench.routing.stream import Stream, read_stream
@@ -36,6 +37,8 @@ class Size:
     recipes: tuple[str, ...]
     delays: tuple[int, ...]
     id_tasks: int | None
+    id_seeds: int
+    """Of the ID stream's released order: what exploration draws alone moves its CumReg by a tenth."""
     peers: bool
 
 
@@ -48,6 +51,7 @@ FULL = Size(
     recipes=tuple(RECIPES),
     delays=DELAYS,
     id_tasks=None,
+    id_seeds=8,
     peers=True,
 )
 SHORT = Size(
@@ -59,6 +63,7 @@ SHORT = Size(
     recipes=("mixed", "dear"),
     delays=(0,),
     id_tasks=300,
+    id_seeds=3,
     peers=False,
 )
 
@@ -134,13 +139,7 @@ def _streams(
     ood = read_stream(
         "ood", tasks=data / "ood176_tasks.jsonl", results=data / "ood176_results_long.csv", models=data / "models.json"
     )
-    one_shot = read_stream(
-        "id",
-        tasks=data / "id_test_tasks.jsonl",
-        results=data / "id_test_results_long.csv",
-        models=data / "models.json",
-        voters=data / "id_voters",
-    )
+    one_shot = read_id_stream(data)
     more = [ood.run_only()] if size.peers else []
     return [ood, *more, one_shot.first(size.id_tasks) if size.id_tasks else one_shot, *streams]
 
@@ -160,14 +159,20 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
             for track in tracks:
                 for delay in (0,) if at_once or player.startswith("ablation.") else size.delays:
                     kept = min(permutations, size.delayed) if delay else permutations
-                    if any(player.startswith(name) for name in ORDER_FREE) and delay:
+                    if _order_free(player) and delay:
                         continue
-                    runs += [Run(stream, player, track, delay, number) for number in (RELEASED, *range(kept))]
+                    seeds = size.id_seeds if published and not delay and not _order_free(player) else 1
+                    released = [RELEASED - seed for seed in range(seeds)]
+                    runs += [Run(stream, player, track, delay, number) for number in (*released, *range(kept))]
     return runs
 
 
+def _order_free(player: str) -> bool:
+    return any(player.startswith(name) for name in ORDER_FREE)
+
+
 def _permutations(stream: str, player: str, size: Size) -> int:
-    if any(player.startswith(name) for name in ORDER_FREE):
+    if _order_free(player):
         return 0
     if stream == "id":
         return 0

@@ -18,7 +18,7 @@ from routing.voters import DEFAULT_WEIGHTS
 
 ROUTER = "acrouter"
 RELEASED = -1
-"""The permutation that is none: the released order."""
+"""The permutation that is none: the released order. Those below it are the same order with another seed."""
 
 Maker = Callable[["Arena", Track, int], Player]
 
@@ -61,9 +61,9 @@ class Contest:
     def run(self, run: Run) -> Played:
         arena = self.arenas[run.stream]
         order = (
-            np.arange(len(arena.stream)) if run.permutation == RELEASED else self.orders[run.stream][run.permutation]
+            np.arange(len(arena.stream)) if run.permutation <= RELEASED else self.orders[run.stream][run.permutation]
         )
-        player = self.players[run.stream][run.player](arena, run.track, run.permutation + 1)
+        player = self.players[run.stream][run.player](arena, run.track, abs(run.permutation - RELEASED))
         return play(arena.stream, order, player, run.track, run.delay)
 
 

@@ -44,7 +44,7 @@ def _prefix(run: Run, one_track: bool) -> str:
         parts.append(f"track{int(run.track)}")
     if run.delay:
         parts.append(f"delay{run.delay}")
-    parts.append("released" if run.permutation == RELEASED else "permuted")
+    parts.append("released" if run.permutation <= RELEASED else "permuted")
     return ".".join(parts)
 
 

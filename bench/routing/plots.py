@@ -52,7 +52,7 @@ def plot(played: Mapping[Run, Played], folder: Path) -> list[Path]:
 
 def _regret(axes: Any, played: Mapping[Run, Played]) -> None:
     for player in (ROUTER, *_SHOWN):
-        runs = [p for run, p in played.items() if run.player == player and run.permutation != RELEASED]
+        runs = [p for run, p in played.items() if run.player == player and run.permutation > RELEASED]
         runs = runs or [p for run, p in played.items() if run.player == player]
         if runs:
             mean = np.mean([np.cumsum(p.regrets) for p in runs], axis=0)

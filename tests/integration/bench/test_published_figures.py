@@ -9,8 +9,11 @@ import pytest
 from bench.routing import peers
 from bench.routing.contest import PUBLISHED_CHAIN
 from bench.routing.hindsight import chain_rewards
+from bench.routing.id_statistics import ID_SPLIT, id_scores, read_id_stream
 from bench.routing.stream import Stream, read_stream
 from bench.routing.tracks import Track, play
+from routing.pool import ModelPool
+from routing.profile import load_profile, plain_name
 
 FOLDER = "ACROUTER_BENCH_DATA"
 
@@ -62,16 +65,28 @@ def test_the_oracle_and_the_best_published_voter_come_out_as_published(ood: Stre
     assert oracle.usd.sum() == pytest.approx(27.6, abs=0.06)
     assert int((~ood.ran).sum()) == 406
 
-    one_shot = read_stream(
-        "id",
-        tasks=data / "id_test_tasks.jsonl",
-        results=data / "id_test_results_long.csv",
-        models=data / "models.json",
-        voters=data / "id_voters",
-    )
+    one_shot = read_id_stream(data)
     voter = peers.Fixed(one_shot.votes["dimension_best"])
     played = play(one_shot, np.arange(len(one_shot)), voter, Track.ONE_SHOT, 0)
     assert (played.avgperf, played.cumreg) == pytest.approx((49.86, 297.2), abs=0.06)
     assert play(one_shot, np.arange(2919), peers.oracle_player(one_shot), Track.ONE_SHOT, 0).avgperf == pytest.approx(
         60.02, abs=0.01
     )
+
+
+@pytest.mark.coderouterbench
+def test_the_profile_holds_what_the_models_did_on_the_id_tasks(data: Path) -> None:
+    published = {
+        plain_name(entry.model): score.score
+        for entry in load_profile().models
+        for score in entry.scores
+        if score.benchmark == ID_SPLIT
+    }
+    assert published == {plain_name(model): score for model, score in id_scores(read_id_stream(data)).items()}
+
+
+@pytest.mark.coderouterbench
+def test_the_id_stream_is_played_without_knowing_what_the_models_did_on_it(ood: Stream, data: Path) -> None:
+    one_shot = read_id_stream(data)
+    assert one_shot.pool.priors == ModelPool(ood.pool.models, without_benchmarks=(ID_SPLIT,)).priors
+    assert all(ood.pool.priors[model] != one_shot.pool.priors[model] for model in one_shot.models)

@@ -1,13 +1,14 @@
 """The ruler itself: streams, tracks, hindsight, peers and figures."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench.routing import peers
-from bench.routing.contest import ROUTER, Arena, Run, contest, run_all
+from bench.routing.contest import RELEASED, ROUTER, Arena, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import figures
 from bench.routing.hindsight import best_chain, chain_rewards
@@ -16,7 +17,7 @@ from bench.routing.reference import worse
 from bench.routing.report import tables
 from bench.routing.stream import Stream, read_stream
 from bench.routing.synthetic import RECIPES, Recipe, synthetic_stream
-from bench.routing.tracks import Track, Tried, play
+from bench.routing.tracks import Player, Track, Tried, play
 from tests.support.streams import write_stream
 
 
@@ -133,6 +134,25 @@ def test_every_player_learns_a_stream_by_the_rules() -> None:
     assert good < found["peer.hedge.drawn.track1.permuted.cumreg"] < bad
     shown = tables(found, ["drawn.track1"], ["", "peer.oracle"])
     assert shown.splitlines()[4].startswith("| oracle | ")
+
+
+def test_the_released_order_may_be_run_with_several_seeds(stream: Stream) -> None:
+    players = contest({"own": Arena.of(stream)}, 0)
+    chosen = []
+
+    def asked(arena: Arena, track: Track, seed: int) -> Player:
+        chosen.append(seed)
+        return peers.Chain(arena.stream, [seed % 2])
+
+    players = replace(players, players={"own": {ROUTER: asked}})
+    runs = [Run("own", ROUTER, Track.ONE_SHOT, 0, RELEASED - seed) for seed in range(3)]
+    found = figures(run_all(players, runs, processes=1))
+
+    assert chosen == [0, 1, 2]
+    alone = [peers.Chain(stream, [seed % 2]) for seed in range(3)]
+    cumregs = [play(stream, range(3), player, Track.ONE_SHOT, 0).cumreg for player in alone]
+    assert found["own.released.cumreg"] == pytest.approx(np.mean(cumregs))
+    assert found["own.released.cumreg_ci95"] > 0
 
 
 @pytest.mark.parametrize("name", RECIPES)

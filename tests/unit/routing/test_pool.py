@@ -1,5 +1,6 @@
 """models.yaml: what is refused, and in which words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,8 @@ def test_allow_and_deny_narrow_the_pool() -> None:
     pool = ModelPool((spec("a"), spec("b"), spec("c")))
 
     assert pool.only(allow=["a", "b"], deny=["b"]).names == ("a",)
+    kept = replace(pool, without_benchmarks=("a benchmark",)).only(allow=["a"])
+    assert kept.without_benchmarks == ("a benchmark",)
     with pytest.raises(PoolError, match="unknown model 'aa'"):
         pool.only(allow=["aa"])
     with pytest.raises(PoolError, match="leave no model"):

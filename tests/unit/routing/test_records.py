@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from routing.calibration import Calibration
 from routing.namings import ALL_TOGETHER, NamingRecord
-from routing.profile import load_profile, plain_name, published_ability
+from routing.profile import Profile, load_profile, plain_name, published_ability
 from routing.voter_record import CEILING, FLOOR, VoterRecord
 from tests.support.routing import make_evidence, make_task
 
@@ -78,6 +78,41 @@ def test_the_shipped_profile_is_read_and_each_number_has_its_source() -> None:
     assert plain_name("anthropic/claude-opus-4.6") == plain_name("claude-opus-4-6-20260205")
     assert published_ability("openai/gpt-5.4") == published_ability("gpt-5.4") is not None
     assert published_ability("nobody/knows-it") is None
+
+
+def test_a_benchmark_tells_the_same_of_models_whether_they_differ_by_little_or_by_much_on_it() -> None:
+    def profile(**benchmarks: tuple[float, float]) -> Profile:
+        models = [
+            {
+                "model": name,
+                "scores": [
+                    {"benchmark": benchmark, "score": scores[place], "source": "https://x.y"}
+                    for benchmark, scores in benchmarks.items()
+                ],
+            }
+            for place, name in enumerate(("good", "poor"))
+        ]
+        return Profile.model_validate({"read": "2026-11-30", "models": models})
+
+    wide = profile(a=(80.0, 20.0)).abilities()
+    with_saturated = profile(a=(80.0, 20.0), b=(76.0, 74.0)).abilities()
+    assert 0 < wide["good"] < with_saturated["good"]
+    assert with_saturated == pytest.approx(profile(a=(80.0, 20.0), b=(80.0, 20.0)).abilities())
+    assert profile(a=(80.0, 20.0), b=(74.0, 76.0)).abilities() == pytest.approx({"good": 0.0, "poor": 0.0})
+    assert profile(a=(50.0, 50.0)).abilities() == {"good": 0.0, "poor": 0.0}
+
+
+def test_a_benchmark_that_is_left_out_of_the_profile_says_nothing() -> None:
+    profile = load_profile()
+    every = {score.benchmark for model in profile.models for score in model.scores}
+    left = profile.abilities(every - {"SWE-bench Pro"})
+    assert set(left) == {
+        plain_name(model.model)
+        for model in profile.models
+        for score in model.scores
+        if score.benchmark == "SWE-bench Pro"
+    }
+    assert profile.abilities(every) == {}
 
 
 @pytest.mark.parametrize(
