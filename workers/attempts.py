@@ -24,7 +24,7 @@ from store.types import utc_now
 from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
-from workers.endpoints import REFUSED, endpoint, is_same_model, refused_here_before
+from workers.endpoints import REFUSED, endpoint, is_same_model
 from workers.history import record
 from workers.judging import judge_for
 from workers.reports import try_report
@@ -248,10 +248,10 @@ def finish(run: Run, attempt: Attempt, agent_run: AgentRun) -> None:
         merged = session.merge(attempt)
         session.flush()
         session.refresh(merged)
-        if agent_run.exit_status == "ModelError" or (
-            agent_run.exit_status == REFUSED and not refused_here_before(session, attempt, task)
-        ):
+        if agent_run.exit_status == "ModelError":
             run.runtime.breakers.failed(session, attempt.model, agent_run.error, attempt.started_at)
+        elif agent_run.exit_status == REFUSED:
+            run.runtime.breakers.refused(session, attempt.model, agent_run.error)
         elif attempt.state is AttemptState.FINISHED and agent_run.steps:
             run.runtime.breakers.answered(session, attempt.model)
             task.waiting_since = None  # not sooner: a wait in which each try fails has to end

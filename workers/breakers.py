@@ -41,6 +41,9 @@ class Breakers(Protocol):
     def failed(self, session: Session, model: str, error: str, began: datetime) -> None:
         """Take note that what began at `began` ended because its model's endpoint could not be used."""
 
+    def refused(self, session: Session, model: str, error: str) -> None:
+        """Take note that the endpoint did not take a request: for this one's words, or as it would any."""
+
     def answered(self, session: Session, model: str) -> None:
         """Take note that the model's endpoint answered."""
 
@@ -64,13 +67,27 @@ class EndpointBreakers:
     def failed(self, session: Session, model: str, error: str, began: datetime) -> None:
         now = self.now()
         row = _locked(session, model) or ModelEndpoint(model=model, failed_at=now)
-        row.error = scrub(error)[:_LONGEST_ERROR]
         if row.failures < FAILURES or began >= row.failed_at:
             row.failures += 1
             row.failed_at = now
+        self._keep(session, row, error, pause(row.failures))
+
+    def refused(self, session: Session, model: str, error: str) -> None:
+        """Three in a row open the breaker, as other failures do, but further ones do not double the pause: one
+        repository's words may be what is refused, and the next repository's are not.
+        """
+        now = self.now()
+        row = _locked(session, model) or ModelEndpoint(model=model, failed_at=now)
+        if row.failures < FAILURES:
+            row.failures += 1
+            row.failed_at = now
+        self._keep(session, row, error, _FIRST_PAUSE)
+
+    def _keep(self, session: Session, row: ModelEndpoint, error: str, length: timedelta) -> None:
+        row.error = scrub(error)[:_LONGEST_ERROR]
         if row.failures >= FAILURES:
-            row.retry_at = now + pause(row.failures)
-            _log.warning("endpoint.passed_over", model=model, failures=row.failures, until=row.retry_at.isoformat())
+            row.retry_at = self.now() + length
+            _log.warning("endpoint.passed_over", model=row.model, failures=row.failures, until=row.retry_at.isoformat())
         session.add(row)
         session.flush()
 

@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlmodel import Session, col, select
-
 from routing.pool import ModelPool, resolve_key
 from sandbox.agent_types import ModelEndpoint
-from store.tables import Attempt, Task
 from workers.run import Run
 
 REFUSED = "RequestRefused"
@@ -36,22 +33,6 @@ def resting(run: Run) -> Mapping[str, datetime]:
     """Return the models to pass over because their endpoints fail, each with when it may be tried again."""
     with run.runtime.database.reading() as session:
         return run.runtime.breakers.open(session)
-
-
-def refused_here_before(session: Session, attempt: Attempt, task: Task) -> bool:
-    """Whether what the model's provider refused last, before this, was the same repository's.
-
-    One repository's words must not have the model passed over for all others; requests of several are refused where
-    the model's entry in the pool is wrong.
-    """
-    refused = (
-        select(Task.repository_id)
-        .join(Attempt, col(Attempt.task_id) == col(Task.id))
-        .where(Attempt.model == attempt.model, Attempt.exit_status == REFUSED, col(Attempt.id) < attempt.id)
-        .order_by(col(Attempt.id).desc())
-        .limit(1)
-    )
-    return task.repository_id in session.exec(refused).all()
 
 
 def is_same_model(pool: ModelPool, name: str, other: str) -> bool:

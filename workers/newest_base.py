@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sandbox.errors import CheckoutError, PatchError, RemoteUnavailable
-from store.tables import Attempt
+from store.tables import Attempt, Task
 from workers import history
 from workers.run import Run
 from workers.targets import Source, TargetMoved
@@ -22,7 +22,11 @@ def choose_parent(run: Run, source: Source, attempt: Attempt, fetch: Fetch) -> s
         RemoteUnavailable: the forge does not answer; nothing was chosen.
     """
     task = run.task()
-    if task.parent_sha and task.published_attempt_id == attempt.id and _is_here(source, task.parent_sha, fetch):
+    if (
+        task.parent_sha
+        and task.published_attempt_id == attempt.id
+        and _still_stands(source, attempt.patch, task, fetch)
+    ):
         return task.parent_sha
     parent, words = _newest(source, attempt.patch, fetch)
     with run.lease.transaction() as (session, task):
@@ -45,30 +49,29 @@ def tree_on(source: Source, patch: str, parent: str) -> str:
 
 def _newest(source: Source, patch: str, fetch: Fetch) -> tuple[str, str]:
     """Return the newest commit where the patch has a place, and what there is to say of it."""
-    mirror, ref, tested = source.mirror, f"refs/heads/{source.base_ref}", source.base_sha
+    tested = source.base_sha
     try:
-        fetch([ref])
-        newest = mirror.resolve(ref)
+        newest = _head(source, fetch)
     except RemoteUnavailable:
         raise
     except CheckoutError:
         return tested, f"The newest commit of the base branch could not be fetched. {_STAYS}"
     if newest == tested:
         return tested, ""
-    if not mirror.is_ancestor(tested, newest):
-        return tested, f"The base branch was rewritten while the model worked. {_STAYS}"
     try:
-        tree = tree_on(source, patch, newest)
+        if not source.mirror.is_ancestor(tested, newest):
+            return tested, f"The base branch was rewritten while the model worked. {_STAYS}"
+        is_there = tree_on(source, patch, newest) == source.mirror.tree_of(newest)
+        count = source.mirror.commits_between(tested, newest)
     except PatchError as error:
         return tested, f"The base branch has moved on. {error} {_STAYS}"
     except CheckoutError:
         return tested, f"The base branch has moved on, and git could not merge the patch into it. {_STAYS}"
-    if tree == mirror.tree_of(newest):
+    if is_there:
         raise TargetMoved(
             f"The base branch has this change already, since {newest[:7]} at the latest: there is nothing to open a PR "
             "for."
         )
-    count = mirror.commits_between(tested, newest)
     later = f"{count} commit{'' if count == 1 else 's'} later"
     return newest, (
         f"Tested on {tested[:7]}. The branch stands on {newest[:7]}, {later}, where the patch applies without "
@@ -76,14 +79,22 @@ def _newest(source: Source, patch: str, fetch: Fetch) -> tuple[str, str]:
     )
 
 
-def _is_here(source: Source, parent: str, fetch: Fetch) -> bool:
-    """Whether the commit chosen before can be had: the mirror may be a new one, and the branch may have lost it."""
-    if source.mirror.has(parent):
+def _still_stands(source: Source, patch: str, task: Task, fetch: Fetch) -> bool:
+    """Whether what was chosen before is a part of the base branch still: a person may have taken it away since."""
+    if task.parent_sha == source.base_sha:
         return True
     try:
-        fetch([parent])
+        if not source.mirror.is_ancestor(task.parent_sha, _head(source, fetch)):
+            return False
+        tree_on(source, patch, task.parent_sha)  # this machine's git may be an older one
     except RemoteUnavailable:
         raise
-    except CheckoutError:
+    except (CheckoutError, PatchError):
         return False
     return True
+
+
+def _head(source: Source, fetch: Fetch) -> str:
+    ref = f"refs/heads/{source.base_ref}"
+    fetch([ref])
+    return source.mirror.resolve(ref)

@@ -1,5 +1,6 @@
 """What a failed call means: was it billed, is it worth another try, is the model unusable."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,12 @@ import litellm
 _REFUSED_BUSY = frozenset({503, 529})
 # Of this request's words or shape: the endpoint may be well for every other.
 _REFUSED_REQUEST = frozenset({400, 413, 422})
+# Some providers say so of the account or of the model, which no other request will help.
+_OF_THE_ACCOUNT = re.compile(
+    r"credit|billing|quota|balance|api[ _-]?key|(?:valid|unknown|unsupported) model|model id", re.I
+)
+_SAID_FIRST = 300
+"""Characters of a provider's words: further on it may repeat what it was sent."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ def understand(error: Exception) -> CallFailure:
     LiteLLM gives its own errors a made-up status where there was none, so the chain of causes is asked first.
     """
     reason = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
+    of_the_account = _OF_THE_ACCOUNT.search(reason[:_SAID_FIRST]) is not None
     causes = list(_chain(error))
     if isinstance(error, litellm.exceptions.ContextWindowExceededError):
         return CallFailure(billed=False, retry=False, too_long=True, reason=reason)
@@ -45,13 +53,13 @@ def understand(error: Exception) -> CallFailure:
             retry=status == 429 or status >= 500,
             too_long=False,
             reason=f"HTTP {status}: {reason}",
-            about_request=status in _REFUSED_REQUEST,
+            about_request=status in _REFUSED_REQUEST and not of_the_account,
         )
     if isinstance(error, litellm.exceptions.Timeout) or any(isinstance(c, httpx.TimeoutException) for c in causes):
         # Sent and unanswered: it is paid for, and asking again would pay twice.
         return CallFailure(billed=True, retry=False, too_long=False, reason=f"no answer in time: {reason}")
     if isinstance(error, litellm.exceptions.AuthenticationError | litellm.exceptions.BadRequestError):
-        about_request = isinstance(error, litellm.exceptions.BadRequestError)
+        about_request = isinstance(error, litellm.exceptions.BadRequestError) and not of_the_account
         return CallFailure(billed=False, retry=False, too_long=False, reason=reason, about_request=about_request)
     return CallFailure(billed=True, retry=isinstance(error, litellm.exceptions.APIError), too_long=False, reason=reason)
 

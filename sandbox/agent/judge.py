@@ -71,7 +71,8 @@ class ModelJudge:
         except Exception as error:  # noqa: BLE001  (providers raise anything, and no opinion is worth a task)
             failure = understand(error)
             cost_usd = worst if failure.billed else 0.0
-            return self._silent(failure.reason, cost_usd, endpoint_answered=None if failure.too_long else False)
+            of_these_words = failure.too_long or failure.about_request
+            return self._silent(failure.reason, cost_usd, endpoint_answered=None if of_these_words else False)
         finally:
             self.meter.settle(reservation, cost_usd)
         return self._opinion(response, cost_usd)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
 from sqlmodel import SQLModel, func, select
 
 from bench.dashboard_data import Scale, fill
@@ -61,6 +62,19 @@ def test_what_is_being_published_stays_on_the_commit_that_it_was_tested_on(datab
 def _counts(database: Database) -> list[int]:
     with database.reading() as session:
         return [session.exec(select(func.count()).select_from(table)).one() for table in (Task, Attempt, Ledger)]
+
+
+def test_the_version_before_can_read_the_deliveries_that_wait(database: Database) -> None:
+    with database.session() as session:
+        session.add(Delivery(guid="a", event="ping", payload=b'{"zen": "Keep it simple."}'))
+    migrations.downgrade(database, "0005")
+    with database.reading() as session:
+        assert (
+            bytes(session.execute(text("SELECT payload FROM delivery")).scalar_one()) == b'{"zen": "Keep it simple."}'
+        )
+    migrations.upgrade(database)
+    with database.reading() as session:
+        assert session.exec(select(Delivery.payload)).one() == b'{"zen": "Keep it simple."}'
 
 
 def test_processes_that_migrate_at_the_same_time_take_turns(database: Database) -> None:

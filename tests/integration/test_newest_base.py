@@ -207,6 +207,29 @@ def test_a_chosen_commit_that_is_gone_is_chosen_anew(story: IssueStory) -> None:
     story.is_published_on(newest)
 
 
+def test_a_chosen_commit_that_a_person_took_away_since_is_not_brought_back(
+    story: IssueStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaked = story.main_goes_on({"secret.txt": "leaked by mistake\n"})
+    _killed_at_the_push(story, monkeypatch, pushes=False)
+    assert story.task.parent_sha == leaked
+    story.bare.set_branch("main", story.pinned)  # a force-push
+    newest = story.main_goes_on({"other.py": "x = 1\n"})
+    story.runs.settle()
+    story.is_published_on(newest)
+    assert story.bare.file(story.task.head_sha, "secret.txt") is None
+
+
+def test_a_worker_whose_git_cannot_merge_what_another_has_chosen_publishes_all_the_same(
+    story: IssueStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.main_goes_on({"other.py": "x = 1\n"})
+    _killed_at_the_push(story, monkeypatch, pushes=False)
+    _git_fails(monkeypatch, "merged_tree")
+    story.runs.settle()
+    story.is_published_on(story.pinned)
+
+
 @pytest.mark.parametrize("refusal", [CheckoutError("couldn't find remote ref"), RemoteRefused("returned error: 403")])
 def test_a_base_that_cannot_be_had_keeps_the_patch_where_it_was_tested(
     story: IssueStory, monkeypatch: pytest.MonkeyPatch, refusal: CheckoutError
@@ -218,14 +241,12 @@ def test_a_base_that_cannot_be_had_keeps_the_patch_where_it_was_tested(
     assert "The newest commit of the base branch could not be fetched." in story.body
 
 
-def test_a_git_that_cannot_merge_keeps_the_patch_where_it_was_tested(
-    story: IssueStory, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("work", ["merged_tree", "is_ancestor", "commits_between", "tree_of"])
+def test_a_git_that_fails_at_the_merge_keeps_the_patch_where_it_was_tested(
+    story: IssueStory, monkeypatch: pytest.MonkeyPatch, work: str
 ) -> None:
-    def fail(_self: LocalMirror, _base: str, _tree: str, _later: str) -> str:
-        raise CheckoutError("usage: git merge-tree <base-tree> <branch1> <branch2>")
-
     story.main_goes_on({"other.py": "x = 1\n"})
-    monkeypatch.setattr(LocalMirror, "merged_tree", fail)
+    _git_fails(monkeypatch, work)
     story.runs.settle()
     story.is_published_on(story.pinned)
     assert "The base branch has moved on, and git could not merge the patch into it." in story.body
@@ -268,3 +289,12 @@ def _fetch_of_main_fails(monkeypatch: pytest.MonkeyPatch, errors: list[CheckoutE
         fetch(self, remote, refs, timeout_s=timeout_s)
 
     monkeypatch.setattr(LocalMirror, "fetch", fail)
+
+
+def _git_fails(monkeypatch: pytest.MonkeyPatch, work: str) -> None:
+    """An old one lacks the command; a huge history takes longer than it may."""
+
+    def fail(*_: object) -> None:
+        raise CheckoutError("git did not end within 120 s")
+
+    monkeypatch.setattr(LocalMirror, work, fail)

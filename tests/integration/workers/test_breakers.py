@@ -1,7 +1,6 @@
 """A model whose endpoint fails is passed over by all workers for a while, then tried by one of them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,7 @@ from store.tables import ModelEndpoint
 from store.types import utc_now
 from tests.support.forge import make_runtime
 from tests.support.routing import make_task
-from tests.support.rows import add_repository, add_task, settings
+from tests.support.rows import add_task, settings
 from workers import attempts, leases, recovery
 from workers.attempts import Attempted
 from workers.breakers import FAILURES, EndpointBreakers, pause
@@ -107,13 +106,7 @@ def test_what_an_endpoint_said_is_kept_without_its_secrets(database: Database) -
 
 @pytest.fixture
 def run(database: Database) -> Iterator[Run]:
-    with running(database) as begun:
-        yield begun
-
-
-@contextmanager
-def running(database: Database, **task: Any) -> Iterator[Run]:
-    lease = leases.take(database, add_task(database, **task), "worker", 60)
+    lease = leases.take(database, add_task(database), "worker", 60)
     assert lease is not None
     with lease:
         yield Run(make_runtime(database, settings()), lease)
@@ -159,18 +152,23 @@ def test_only_an_endpoint_that_failed_counts(run: Run) -> None:
     assert open_endpoints(run.runtime) == set()
 
 
-def test_words_that_a_provider_refuses_have_its_model_passed_over_for_no_other_repository(run: Run) -> None:
-    for _ in range(2 * FAILURES):
-        attempt_ends(run, "RequestRefused", "small")
-    assert open_endpoints(run.runtime) == set()
-
-
-def test_requests_of_several_repositories_are_refused_where_the_model_is_not_set_up_well(database: Database) -> None:
-    for number in range(FAILURES):
-        repository = add_repository(database, 50 + number, f"octo/tools-{number}")
-        with running(database, repository_id=repository, target=f"{repository}/issues/1") as run:
-            attempt_ends(run, "RequestRefused", "small")
-    assert open_endpoints(run.runtime) == {"small"}
+def test_requests_that_are_refused_have_their_model_passed_over_for_the_first_pause_and_never_longer(
+    database: Database,
+) -> None:
+    clock = Clock()
+    breakers = EndpointBreakers(clock)
+    with database.session() as session:
+        for _ in range(FAILURES - 1):
+            breakers.refused(session, "small", "HTTP 400")
+        assert not breakers.open(session)
+        for _ in range(5):  # the words of one repository, which goes on trying
+            breakers.refused(session, "small", "HTTP 400")
+            assert breakers.open(session) == {"small": clock.now + pause(FAILURES)}
+            clock.now += pause(FAILURES)
+        assert not breakers.open(session)
+        breakers.answered(session, "small")  # those of another
+        breakers.refused(session, "small", "HTTP 400")
+        assert not breakers.open(session)
 
 
 def test_a_task_whose_words_are_refused_goes_on_to_another_model_and_waits_for_none(run: Run) -> None:

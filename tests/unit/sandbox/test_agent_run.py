@@ -207,6 +207,14 @@ def test_a_refused_request_is_not_repeated_and_costs_nothing(bench: Bench, statu
     assert bench.meter.settled == {"r0": 0.0}
 
 
+@pytest.mark.parametrize(
+    "words", ["Your credit balance is too low.", "API key not valid.", "no-such is not a valid model ID"]
+)
+def test_a_refusal_that_speaks_of_the_account_or_the_model_is_the_endpoints(bench: Bench, words: str) -> None:
+    assert bench.run([Fail(400, words)]).exit_status == "ModelError"
+    assert bench.run([Fail(400, "The prompt is unsafe. " + "x" * 400 + words)]).exit_status == "RequestRefused"
+
+
 def test_a_busy_provider_is_asked_again_each_time_with_its_own_reservation(bench: Bench) -> None:
     run = bench.run([Fail(429), Fail(503), SUBMIT])
     assert run.exit_status == "Submitted"

@@ -97,6 +97,12 @@ def test_a_model_that_fails_is_asked_once_and_gives_no_opinion(reply: Reply, why
     assert (meter.spent_usd > 0) is billed
 
 
+def test_words_that_its_provider_refuses_say_nothing_of_the_judges_endpoint() -> None:
+    refused, _, _ = ask([Fail(400, "unsafe")])
+    failed, _, _ = ask([Fail(500)])
+    assert (refused.endpoint_answered, failed.endpoint_answered) == (None, False)
+
+
 def test_no_call_is_made_for_money_that_is_not_there_or_after_a_stop() -> None:
     for meter, why in (
         (CountingMeter(cap_usd=0.000001), "budget is used up"),
