@@ -229,3 +229,12 @@ def test_a_document_type_is_text_in_a_tests_output_and_refused_elsewhere() -> No
     assert junit.parse(printed.encode()) == {"a.PageTest::shows": "passed"}
     with pytest.raises(junit.JunitError, match="document type"):
         junit.parse(b'<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>')
+
+
+@pytest.mark.parametrize("encoding", ["Shift_JIS", "utf-7", "UTF-16", "idna", "hex", "zip", "nonsense"])
+def test_results_are_utf_8_whatever_encoding_they_name(encoding: str) -> None:
+    case = '<testcase classname="a.B" name="größer"/>'
+    content = f'<?xml version="1.0" encoding="{encoding}"?><testsuite>{case}</testsuite>'.encode()
+    assert junit.parse(content) == {"a.B::größer": "passed"}
+    with pytest.raises(junit.JunitError, match="document type"):
+        junit.parse(content.replace(b"<testsuite>", b"<!DOCTYPE x><testsuite>"))
