@@ -42,31 +42,25 @@ _NOT_COMPILED = re.compile(r"Compilation (?:failure|failed|error)")
 _UNFETCHED = re.compile(r"in offline mode|for offline mode")
 
 
-class TornResultsError(ValueError):
-    """A module's results cannot be read; the message names the file."""
+def module_of(build: str, path: str) -> str | None:
+    """Return the folder of the module whose results a file has, with its slash, or an empty string for the build's own.
 
-
-def results(path: str, content: bytes) -> dict[str, TestStatus]:
-    """Return the results in one file; `path` is that of `find .`, from the root of the tree.
-
-    Raises:
-        TornResultsError: it cannot be read, or lies in no module.
+    `path` is that of `find .`, from the root of the tree. None: it lies in no module, or in what a module built. The
+    latter is a build that a test ran, which may well fail.
     """
     found = _MODULE.fullmatch(path)
-    if found is None:
-        raise TornResultsError(f"The results in {path} cannot be used: they lie in no module.")
-    try:
-        read = junit.parse(content)
-    except junit.JunitError as error:
-        raise TornResultsError(f"The results in {path} cannot be used: {error}.") from error
-    module = f"{found[1]}/" if found[1] else ""
-    return {module + _of_class(test): status for test, status in read.items()}
+    if found is None or _PRODUCTS[build] in (found[1] or "").split("/"):
+        return None
+    return f"{found[1]}/" if found[1] else ""
 
 
-def is_of_a_build_in_a_test(build: str, path: str) -> bool:
-    """Return whether results lie in what another module built: a build that a test ran, which may well fail."""
-    found = _MODULE.fullmatch(path)
-    return found is not None and _PRODUCTS[build] in (found[1] or "").split("/")
+def results(module: str, content: bytes) -> dict[str, TestStatus]:
+    """Return the results in one file of a module, which `module_of` names.
+
+    Raises:
+        JunitError: it cannot be read.
+    """
+    return {module + _of_class(test): status for test, status in junit.parse(content).items()}
 
 
 def not_compiled(output: str) -> dict[str, TestStatus]:

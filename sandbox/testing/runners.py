@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.results import TestStatus
-from sandbox.testing import cargo_output, go_json, jest_json, junit, jvm_build, tap
+from sandbox.testing import cargo_output, go_json, jest_json, jvm_build, jvm_reports, tap
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
 _MAX_RESULTS = 30_000_000
-_MAX_REPORTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -120,23 +119,9 @@ def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
 
 
 def _read_build(build: str) -> Callable[[Sandbox, CommandResult, str], Reading]:
-    where = " -o ".join(f"-path {shlex.quote(f'*/{reports}')}" for reports in jvm_build.REPORTS[build])
-
     def read(sandbox: Sandbox, result: CommandResult, mark: str) -> Reading:
-        # What an earlier run left, or the repository itself, is as old as the mark or older.
-        found = sandbox.execute(f"find . -type f -newer {mark} \\( {where} \\)", timeout_s=30)
-        paths = sorted(path for path in found.output.splitlines() if path.startswith("./"))[:_MAX_REPORTS]
-        results: dict[str, TestStatus] = {}
-        for path in paths:
-            if jvm_build.is_of_a_build_in_a_test(build, path):
-                continue
-            try:
-                content = sandbox.read_file(path, limit=_MAX_RESULTS) or b""
-                junit.keep_worst(results, jvm_build.results(path, content))
-            except jvm_build.TornResultsError as error:
-                if not result.timed_out:  # else it was being written
-                    return Reading({}, str(error))
-        return _of_build(build, result, results)
+        results, note = jvm_reports.collect(sandbox, build, mark, cut_short=result.timed_out)
+        return Reading(results, note) if note else _of_build(build, result, results)
 
     return read
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.comparison import compare, proving
-from sandbox.results import RunnerName, TestCommand, TestReport
-from sandbox.testing import junit, run_tests
+from sandbox.results import MAX_RESULTS, TOO_MANY, RunnerName, TestCommand, TestReport
+from sandbox.testing import junit, jvm_reports, run_tests
 from sandbox.types import CommandResult
 from tests.support.local_sandbox import LocalSandbox
 
@@ -143,6 +143,16 @@ def test_what_a_test_builds_has_no_results_of_its_own(tmp_path: Path) -> None:
     assert {test.split("::")[0] for test in sandbox.run("maven-junit4", 0).results} == {"web/org.example.SumTest"}
 
 
+def test_what_lies_in_no_module_is_none_of_the_results(tmp_path: Path) -> None:
+    sandbox = JavaSandbox(tmp_path, "gradle")
+    for root in ("", "web/build/test-results/test/old/build/x"):
+        sandbox.leaves("gradle-junit4", "web", root=root)
+    sandbox.then("mkdir -p web/build/test-results/test/old && echo torn > web/build/test-results/test/old/TEST-x.xml")
+    report = sandbox.run("gradle-compile", 1)
+    assert {test.split("::")[0] for test in report.results if "::" in test} == {"web/org.example.SumTest"}
+    assert report.note == ""
+
+
 @pytest.mark.parametrize(
     ("runner", "run", "text"),
     [("maven", "maven-junit5", "maven-compile"), ("gradle", "gradle-junit4", "gradle-compile")],
@@ -238,3 +248,42 @@ def test_results_are_utf_8_whatever_encoding_they_name(encoding: str) -> None:
     assert junit.parse(content) == {"a.B::größer": "passed"}
     with pytest.raises(junit.JunitError, match="document type"):
         junit.parse(content.replace(b"<testsuite>", b"<!DOCTYPE x><testsuite>"))
+
+
+CASE = "<testcase classname='a.A' name='{n}'/>"
+WRITE = """python3 - <<'END'
+import os
+os.makedirs("core/target/surefire-reports")
+with open("core/target/surefire-reports/TEST-a.A.xml", "w") as report:
+    report.write("<testsuite>" + "".join(f"{what}" for n in range({number})) + "</testsuite>")
+for n in range({links}):
+    os.makedirs(f"m{{n}}/target/surefire-reports")
+    os.link(report.name, f"m{{n}}/target/surefire-reports/TEST-a.A.xml")
+END"""
+
+
+def made(tmp_path: Path, what: str, number: int, links: int = 0) -> TestReport:
+    sandbox = JavaSandbox(tmp_path, "maven")
+    sandbox.then(WRITE.format(what=what, number=number, links=links))
+    return sandbox.run("maven-junit5", 0, timeout_s=60)
+
+
+def test_a_report_that_is_too_large_is_called_so_and_not_torn(tmp_path: Path) -> None:
+    report = made(tmp_path, "<a>12345678</a>", jvm_reports.MAX_REPORT // 15)
+    path = "./core/target/surefire-reports/TEST-a.A.xml"
+    assert (report.results, report.note) == ({}, f"The results in {path} are too large: more than 30 MB.")
+
+
+def test_one_large_report_in_many_modules_is_read_up_to_a_limit_for_all(tmp_path: Path) -> None:
+    report = made(tmp_path, "<a>{n:0100000}</a>", 290, links=7)
+    assert (report.results, report.note) == ({}, "The build's results are too large: more than 200 MB in all.")
+
+
+def test_one_report_in_many_modules_has_no_more_results_than_a_run_may_have(tmp_path: Path) -> None:
+    report = made(tmp_path, CASE, MAX_RESULTS // 10, links=10)
+    assert (report.results, report.note) == ({}, TOO_MANY)
+
+
+def test_more_reports_than_can_be_read_are_not_cut_in_silence(tmp_path: Path) -> None:
+    report = made(tmp_path, CASE, 1, links=jvm_reports.MAX_REPORTS)
+    assert (report.results, report.note) == ({}, "The build left more reports than can be read (5,000).")
