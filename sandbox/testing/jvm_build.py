@@ -81,7 +81,7 @@ def counts_failures(output: str) -> bool | None:
 
 def unfinished(build: str, output: str, *, files_are_named: bool) -> str:
     """Return why a build that failed has not run all its tests, or nothing where failed tests are all that is wrong,
-    and source files that do not compile where the output names them.
+    and source files that do not compile where the output names them. A build that gives no reason was killed.
     """
     known = [_FAILING_TESTS, _NOT_COMPILED] if files_are_named else [_FAILING_TESTS]
     reasons = _ENDS[build].findall(output)
@@ -90,7 +90,7 @@ def unfinished(build: str, output: str, *, files_are_named: bool) -> str:
         return "The build needs something that its set-up has not fetched."
     if any(_NOT_COMPILED.search(reason) for reason in unknown):
         return "The sources do not compile."
-    return "The build broke before its tests had come to their end." if unknown else ""
+    return "The build broke before its tests had come to their end." if unknown or not reasons else ""
 
 
 def is_class_of(name: str, path: str) -> bool:

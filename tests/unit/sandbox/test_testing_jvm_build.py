@@ -4,10 +4,10 @@ The files in tests/support/recorded/jvm come from a project of two modules, `cor
 name in both and a passing, a failing, a broken, a skipped, a parameterised and a nested test, and a class whose set-up
 fails. maven-junit5: `mvn -o -B -Dmaven.test.failure.ignore test` (Maven 3.8.7, Surefire 3.2.5, JUnit 5.13.4).
 maven-junit4: the same with Surefire 2.22.3 and JUnit 4.13.2. gradle-junit4: `gradle --offline --no-daemon --continue
-test` (Gradle 4.4.1, JUnit 4.13.2), all on Java 17. The other texts are of runs in which `web`'s test or `core`'s source
-does not compile, a test ends its Java process, or a plugin or a library has not been fetched. The project's folder was
-replaced by /workspace and the library's address by one of example.org; the machine's own properties and the stack
-traces were left out.
+test` (Gradle 4.4.1, JUnit 4.13.2), all on Java 17. maven-stops: `mvn -o -B -fae test` on the project of maven-junit5.
+The other texts are of runs in which `web`'s test or `core`'s source does not compile, a test ends its Java process, or
+a plugin or a library has not been fetched. The project's folder was replaced by /workspace and the library's address by
+one of example.org; the machine's own properties and the stack traces were left out.
 """
 
 import shlex
@@ -209,6 +209,22 @@ def test_a_test_that_ends_the_java_process_leaves_a_run_that_is_not_believed(
     report = sandbox.run(f"{runner}-halt", 1)
     assert len(report.results) > 0
     assert report.note == "The build broke before its tests had come to their end."
+
+
+@pytest.mark.parametrize(("runner", "run"), [("maven", "maven-junit5"), ("gradle", "gradle-junit4")])
+def test_a_build_that_is_killed_without_a_word_is_not_believed(tmp_path: Path, runner: RunnerName, run: str) -> None:
+    sandbox = JavaSandbox(tmp_path, runner)
+    sandbox.leaves(run, "core")
+    sandbox.then(f"head -n 40 {shlex.quote(str(RECORDED / run))}.txt; echo Killed; exit 137")
+    report = sandbox.run(run, 137)
+    assert report.results["core/org.example.SumTest::isWrong"] == "failed"
+    assert report.note == "The build broke before its tests had come to their end."
+
+
+def test_a_build_that_stops_at_failing_tests_is_believed(tmp_path: Path) -> None:
+    report = ran(tmp_path, "maven", "maven-junit5", 1, "maven-stops", modules="core")
+    assert report.results["core/org.example.SumTest::isWrong"] == "failed"
+    assert report.note == ""
 
 
 @pytest.mark.parametrize("runner", ["maven", "gradle"])
