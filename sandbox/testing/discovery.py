@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sandbox.guest_sandbox import VENV
 from sandbox.results import RunnerName, TestCommand
+from sandbox.testing.jvm_build import PAST_FAILURES
 
 PYTEST = "python3 -m pytest"
 UNITTEST = "python3 -m unittest discover -v"
@@ -25,7 +26,7 @@ _BUILDS: tuple[tuple[str, str, RunnerName], ...] = (
     ("go.mod", "go test -json ./...", "go"),
     ("Cargo.toml", "cargo test --no-fail-fast", "cargo"),
     # A module with a failing test is no reason to leave out those that depend on it.
-    ("pom.xml", f"mvn -o -B -fae -Dmaven.test.failure.ignore -Dmaven.repo.local={VENV}/m2 test", "maven"),
+    ("pom.xml", f"mvn -o -B -fae {PAST_FAILURES} -Dmaven.repo.local={VENV}/m2 test", "maven"),
     *(
         (name, "gradle --offline --no-daemon --continue test", "gradle")
         for name in ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")

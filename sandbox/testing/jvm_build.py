@@ -18,19 +18,21 @@ REPORTS = {
 }
 """Where a module's results lie, below its folder."""
 
+PAST_FAILURES = "-Dmaven.test.failure.ignore"
+"""Has Maven end well whatever the tests do."""
 _PRODUCTS = {"maven": "target", "gradle": "build"}
 _MODULE = re.compile(r"\./(?:(.+?)/)?(?:target/(?:surefire|failsafe)-reports|build/test-results/[^/]+)/TEST-[^/]+\.xml")
 _LANGUAGES = ("java", "kt", "groovy", "scala")
 _SOURCE = rf"{WORKSPACE}/([^\s:]+\.(?:{'|'.join(_LANGUAGES)}))"
 _COMPILE_ERROR = re.compile(
-    # Maven's javac, then Kotlin in either build, then javac as Gradle shows it, which may stand behind a task's name.
+    # Maven's javac, then Kotlin in either build, then javac as Gradle shows it: behind a task's name, or indented.
     rf"^\[ERROR\] (?:file://)?{_SOURCE}:(?:\[\d+,\d+\]| ?\(\d+, ?\d+\))"
     rf"|^e: (?:file://)?{_SOURCE}:"
-    rf"|^(?::[\w.:-]+)?{_SOURCE}:\d+: error:",
+    rf"|^(?::[\w.:-]+|[ \t]{{1,8}})?{_SOURCE}:\d+: error:",
     re.MULTILINE,
 )
 _TOTAL = re.compile(
-    r"^(?:\[[A-Z]+\] )?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+(?:, Flakes: \d+)?\s*$"
+    r"^(\[[A-Z]+\] )?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+(?:, Flakes: \d+)?\s*$"
 )
 _ENDS = {
     "maven": re.compile(r"^\[ERROR\] Failed to execute goal (.*)$", re.MULTILINE),
@@ -76,7 +78,8 @@ def is_source(test: str) -> bool:
 def counts_failures(output: str) -> bool | None:
     """Return whether Maven's own totals tell of failed tests, or None where it shows none (`-q`)."""
     totals = [found for line in output.splitlines() if (found := _TOTAL.match(line))]
-    return any(total[1] != "0" or total[2] != "0" for total in totals) if totals else None
+    own = [total for total in totals if total[1]] or totals  # a test may print such a line; old Surefires have no level
+    return any(total[2] != "0" or total[3] != "0" for total in own) if own else None
 
 
 def unfinished(build: str, output: str, *, files_are_named: bool) -> str:

@@ -11,6 +11,7 @@ one of example.org; the machine's own properties and the stack traces were left 
 """
 
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 
 from sandbox.comparison import compare, proving
 from sandbox.results import MAX_RESULTS, TOO_MANY, RunnerName, TestCommand, TestReport
-from sandbox.testing import junit, jvm_reports, run_tests
+from sandbox.testing import junit, jvm_build, jvm_reports, run_tests
 from sandbox.types import CommandResult
 from tests.support.local_sandbox import LocalSandbox
 
@@ -61,12 +62,12 @@ class JavaSandbox(LocalSandbox):
     def then(self, line: str) -> None:
         self._lines.append(line)
 
-    def run(self, text: str, exit_code: int, timeout_s: float = 10) -> TestReport:
+    def run(self, text: str, exit_code: int, timeout_s: float = 10, options: str = "test") -> TestReport:
         wrapper = self.workspace / WRAPPERS[self._runner]
         console = shlex.quote(str(RECORDED / f"{text}.txt"))
         wrapper.write_text("\n".join([*self._lines, f"cat {console}", f"exit {exit_code}\n"]), encoding="utf-8")
         wrapper.chmod(0o755)
-        command = TestCommand(f"./{wrapper.name} test", self._runner, "test")
+        command = TestCommand(f"./{wrapper.name} {options}", self._runner, "test")
         return run_tests(self, command, timeout_s=timeout_s)
 
 
@@ -247,6 +248,34 @@ def test_results_that_contradict_the_build_are_not_believed(tmp_path: Path) -> N
     assert "do not agree" in ran(tmp_path / "a", "gradle", "gradle-junit4", 0).note
     assert "counts" in ran(tmp_path / "b", "maven", "maven-junit5", 0, modules="web").note
     assert "No test failed" in ran(tmp_path / "c", "gradle", "gradle-junit4", 1, modules="web").note
+
+
+def test_a_maven_that_shows_no_counts_is_believed_where_it_is_told_to_end_well(tmp_path: Path) -> None:
+    notes: list[str] = []
+    for options in ("test", "-Dmaven.test.failure.ignore test"):
+        sandbox = JavaSandbox(tmp_path / str(len(notes)), "maven")
+        sandbox.leaves("maven-junit5", "core")
+        sandbox.then("exit 0")
+        notes.append(sandbox.run("maven-junit5", 0, options=options).note)
+    assert notes == ["The exit code 0 and 6 failed tests in the results do not agree.", ""]
+
+
+def test_counts_that_a_test_prints_are_not_mavens_own(tmp_path: Path) -> None:
+    sandbox = JavaSandbox(tmp_path, "maven")
+    sandbox.leaves("maven-junit5", "web")
+    sandbox.then("echo 'Tests run: 3, Failures: 1, Errors: 0, Skipped: 0'")
+    sandbox.then("echo '[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0'; exit 0")
+    assert sandbox.run("maven-junit5", 0).note == ""
+
+
+def test_gradle_may_indent_what_does_not_compile_below_its_reason() -> None:
+    path = "/workspace/core/src/main/java/o/Sum.java"
+    output = f"> Compilation failed; see the compiler output below.\n  {path}:3: error: cannot find symbol\n      x\n"
+    assert jvm_build.not_compiled(output) == {"core/src/main/java/o/Sum.java": "error"}
+    started = time.monotonic()
+    for hostile in (" " * 200_000, "\t \n" * 100_000, ":a" * 100_000, f"  {path}:" * 20_000):
+        assert jvm_build.not_compiled(hostile) == {}
+    assert time.monotonic() - started < 5
 
 
 def test_a_document_type_is_text_in_a_tests_output_and_refused_elsewhere() -> None:
