@@ -20,6 +20,8 @@ REPORTS = {
 
 PAST_FAILURES = "-Dmaven.test.failure.ignore"
 """Has Maven end well whatever the tests do."""
+SHELLS = ("bash", "sh")
+"""In a test command before a wrapper that has no x bit."""
 _PRODUCTS = {"maven": "target", "gradle": "build"}
 _MODULE = re.compile(r"\./(?:(.+?)/)?(?:target/(?:surefire|failsafe)-reports|build/test-results/[^/]+)/TEST-[^/]+\.xml")
 _LANGUAGES = ("java", "kt", "groovy", "scala")
