@@ -38,8 +38,17 @@ def results_of(report: TestReport | None) -> Mapping[str, TestStatus]:
 _NO_TESTS_COLLECTED = 5  # pytest, and unittest from Python 3.12 on
 
 
-def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky: Collection[str] = ()) -> Comparison:
-    """Compare two runs. `edited`: the test files that the patch changes. `flaky` tests are left out."""
+def compare(
+    before: TestReport,
+    after: TestReport,
+    edited: Sequence[str],
+    flaky: Collection[str] = (),
+    *,
+    changed: Collection[str] = (),
+) -> Comparison:
+    """Compare two runs. `edited`: the test files that the patch changes; `changed`: all files. `flaky` tests are left
+    out.
+    """
     old, new = results_of(before), results_of(after)
     functions = {_function(test) for test, status in new.items() if status == "passed"}
     may_be_edited = _may_be_of(edited)
@@ -57,7 +66,10 @@ def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky:
         elif status == "passed" and now is None and not _still_there(test, functions):
             (vanished if may_be_edited(test) else pass_to_fail).append(test)
     known = {*old, *edited}
-    pass_to_fail += [test for test in new if is_source(test) and test not in known]
+    uncompiled = {test for test in new if is_source(test) and test not in known}
+    if any(map(is_source, old)):  # a compiler that gets further finds what was wrong all along
+        uncompiled.intersection_update(changed)
+    pass_to_fail += uncompiled
     return Comparison(sorted(fail_to_pass), sorted(pass_to_fail), sorted(vanished))
 
 

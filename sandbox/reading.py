@@ -92,7 +92,8 @@ def read(facts: Facts) -> Reading:
     if facts.before is None or facts.after is None:
         return Reading((), (), (), (), (), weakened, (), None, None, held, unheld)
     edited = [change.path for change in facts.patch.test_files]
-    changes = compare(facts.before, facts.after, edited, facts.flaky)
+    changed = [change.path for change in facts.patch.files]
+    changes = compare(facts.before, facts.after, edited, facts.flaky, changed=changed)
     # Where the patch edits tests, a test is fixed only if it passes on the new source with all tests as they were.
     fixed = set(changes.fail_to_pass) if facts.patch.source_files else set()
     if facts.patch.edits_tests or (edited and WHOLE in fixed):

@@ -190,6 +190,17 @@ def test_a_patch_that_does_not_compile_breaks_the_tests_behind_it(tmp_path: Path
     assert compare(after, after, []).pass_to_fail == []
 
 
+def test_an_older_error_that_comes_to_light_behind_a_mended_one_is_not_the_patchs() -> None:
+    def report(*sources: str) -> TestReport:
+        return TestReport("t", dict.fromkeys(sources, "error"), 1, False, 1.0, "")
+
+    main, behind, test = "src/main/java/A.java", "src/main/java/B.java", "src/test/java/ATest.java"
+    assert compare(report(main), report(behind), [], changed=[main]).pass_to_fail == []
+    assert compare(report(main), report(main, behind), [], changed=[main, behind]).pass_to_fail == [behind]
+    assert compare(report(main), report(test), [test], changed=[main, test]).pass_to_fail == []
+    assert compare(report(), report(behind), [], changed=[main]).pass_to_fail == [behind]
+
+
 def test_a_row_of_data_that_is_gone_is_missed_where_its_name_tells_no_function() -> None:
     def report(*tests: str) -> TestReport:
         return TestReport("t", dict.fromkeys(tests, "passed"), 0, False, 1.0, "")
