@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sandbox.testing.jvm_build import is_source
+from sandbox.testing.jvm_build import SHELLS, is_source
 
 _ID = re.compile(r"(?:(?P<module>[\w.][\w./-]*)/)?(?P<of_class>[\w.$]+)(?:::(?P<name>.*))?")
 
@@ -21,7 +21,8 @@ class _Test:
 
 def program(command: str) -> str:
     """Return what a command calls: the repository's own wrapper, or the program of this name."""
-    return shlex.quote(command.split(maxsplit=1)[0])
+    words = command.split()
+    return " ".join(map(shlex.quote, words[: 2 if words[0] in SHELLS else 1]))
 
 
 def maven(command: str, tests: Sequence[str]) -> str | None:

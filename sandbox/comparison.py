@@ -1,12 +1,12 @@
 """Compares runs of the same tests before and after a patch."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.results import TestReport, TestStatus
+from sandbox.testing.belonging import belongs_to
 from sandbox.testing.jvm_build import is_source
-from sandbox.testing.run import file_of
 
 WHOLE = "(all tests)"
 """The one test id of a run of which only the exit code is known."""
@@ -38,10 +38,20 @@ def results_of(report: TestReport | None) -> Mapping[str, TestStatus]:
 _NO_TESTS_COLLECTED = 5  # pytest, and unittest from Python 3.12 on
 
 
-def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky: Collection[str] = ()) -> Comparison:
-    """Compare two runs. `edited`: the test files that the patch changes. `flaky` tests are left out."""
+def compare(
+    before: TestReport,
+    after: TestReport,
+    edited: Sequence[str],
+    flaky: Collection[str] = (),
+    *,
+    changed: Collection[str] = (),
+) -> Comparison:
+    """Compare two runs. `edited`: the test files that the patch changes; `changed`: all files. `flaky` tests are left
+    out.
+    """
     old, new = results_of(before), results_of(after)
     functions = {_function(test) for test, status in new.items() if status == "passed"}
+    may_be_edited = _may_be_of(edited)
     fail_to_pass, pass_to_fail, vanished = [], [], []
     for test, status in old.items():
         now = new.get(test)
@@ -54,8 +64,12 @@ def compare(before: TestReport, after: TestReport, edited: Sequence[str], flaky:
         elif status == "passed" and now == "skipped":
             vanished.append(test)
         elif status == "passed" and now is None and not _still_there(test, functions):
-            (vanished if _may_be_of(test, edited) else pass_to_fail).append(test)
-    pass_to_fail += [test for test in new if is_source(test) and test not in {*old, *edited}]
+            (vanished if may_be_edited(test) else pass_to_fail).append(test)
+    known = {*old, *edited}
+    uncompiled = {test for test in new if is_source(test) and test not in known}
+    if any(map(is_source, old)):  # a compiler that gets further finds what was wrong all along
+        uncompiled.intersection_update(changed)
+    pass_to_fail += uncompiled
     return Comparison(sorted(fail_to_pass), sorted(pass_to_fail), sorted(vanished))
 
 
@@ -77,17 +91,24 @@ def proving(before: TestReport, unfixed: TestReport | None, after: TestReport) -
     if unfixed is None:
         return set()
     fails = failing(unfixed)
-    uncollected = [test for test in fails if "::" not in test and test != WHOLE]
+    is_of_uncollected = belongs_to(test for test in fails if "::" not in test and test != WHOLE)
     good = passing(after)
     new = good - set(results_of(before))
-    return (good & fails) | {test for test in new if file_of(test, uncollected)}
+    return (good & fails) | {test for test in new if is_of_uncollected(test)}
 
 
-def _may_be_of(test: str, edited: Sequence[str]) -> bool:
-    """Return whether a test is of one of these files, as far as its id tells: many runners' ids name no file."""
-    if "::" in test and _FILE.search(test.split("::", 1)[0]):
-        return bool(file_of(test, edited))
-    return bool(file_of(test, edited)) or (bool(edited) and not _DOTTED.fullmatch(test))
+def _may_be_of(edited: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that says whether a test is of one of these files, as far as its id tells: many runners' ids
+    name no file.
+    """
+    belongs = belongs_to(edited)
+
+    def may_be(test: str) -> bool:
+        if "::" in test and _FILE.search(test.split("::", 1)[0]):
+            return belongs(test)
+        return belongs(test) or (bool(edited) and not _DOTTED.fullmatch(test))
+
+    return may_be
 
 
 def _function(test: str) -> str:

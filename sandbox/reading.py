@@ -8,7 +8,7 @@ from sandbox.comparison import WHOLE, compare, failing, passing, proving, result
 from sandbox.opinions import Opinion
 from sandbox.patch import PatchReport
 from sandbox.results import TestCommand, TestReport
-from sandbox.testing.run import file_of
+from sandbox.testing.belonging import belongs_to
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,16 @@ def read(facts: Facts) -> Reading:
     if facts.before is None or facts.after is None:
         return Reading((), (), (), (), (), weakened, (), None, None, held, unheld)
     edited = [change.path for change in facts.patch.test_files]
-    changes = compare(facts.before, facts.after, edited, facts.flaky)
+    changed = [change.path for change in facts.patch.files]
+    changes = compare(facts.before, facts.after, edited, facts.flaky, changed=changed)
     # Where the patch edits tests, a test is fixed only if it passes on the new source with all tests as they were.
     fixed = set(changes.fail_to_pass) if facts.patch.source_files else set()
     if facts.patch.edits_tests or (edited and WHOLE in fixed):
         fixed &= passing(facts.originals)
     proofs = (proving(facts.before, facts.unfixed, facts.after) - facts.flaky) if facts.patch.source_files else set()
+    is_of_edited = belongs_to(edited)
     own_failing = sorted(
-        test
-        for test in failing(facts.after) - set(results_of(facts.before)) - facts.flaky
-        if file_of(test, edited) or test in edited
+        test for test in failing(facts.after) - set(results_of(facts.before)) - facts.flaky if is_of_edited(test)
     )
     known_bad = failing(facts.before) - facts.flaky
     target = len(fixed) / len(known_bad) if fixed else None if proofs or not known_bad else 0.0

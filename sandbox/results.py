@@ -8,6 +8,9 @@ from sandbox.evidence import Evidence
 
 TestStatus = Literal["passed", "failed", "error", "skipped"]
 
+MAX_RESULTS = 200_000
+"""Of one run: no suite has as many, and a file of them is quickly written."""
+TOO_MANY = f"The run has more than {MAX_RESULTS:,} results, which is too many to compare."
 
 RunnerName = Literal["pytest", "unittest", "node", "jest", "vitest", "go", "cargo", "maven", "gradle", "exit_code"]
 """How a run's results are read; `exit_code`: not at all, the tests are one."""

@@ -54,7 +54,8 @@ def gradle(tree: Tree) -> Found | None:
     source = next((name for name in names if name in tree.names), None)
     if source is None:
         return None
-    program, needed = ("./gradlew", "java") if "gradlew" in tree.names else ("gradle", "gradle")
+    program, needed = ("bash ./gradlew", "java") if "gradlew" in tree.names else ("gradle", "gradle")
+    # The wrapper may have been committed without its x bit; bash runs those that are written for sh, too.
     script, own = "/tmp/acrouter-fetch.gradle", "--project-cache-dir /tmp/acrouter-gradle"  # noqa: S108  (inside)
     call = f"{program} --no-daemon -Dorg.gradle.configuration-cache=false {own} -I {script}"
     compiled = tried(f"{call} --continue testClasses", "what only a compilation fetches")

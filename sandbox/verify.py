@@ -282,7 +282,8 @@ def _flaky(facts: Facts, base: str, tree: str, command: TestCommand, runs: _Runs
     before, after = facts.before, facts.after
     if before is None or after is None or after.timed_out:
         return frozenset()
-    changes = compare(before, after, [change.path for change in facts.patch.test_files])
+    edited, changed = ([change.path for change in files] for files in (facts.patch.test_files, facts.patch.files))
+    changes = compare(before, after, edited, changed=changed)
     flaky: set[str] = set()
     if changes.pass_to_fail:
         # All of them: a test that fails only after others is broken, and would pass by itself.

@@ -27,7 +27,7 @@ from sandbox.remotes import Author
 from sandbox.results import TestCommand, TestReport, Verdict
 from sandbox.setup_plan import detect
 from sandbox.testing import discover, run_tests
-from sandbox.testing.run import file_of
+from sandbox.testing.belonging import belongs_to
 from sandbox.types import Backend, Limits, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, run_baseline, verify
 
@@ -139,7 +139,7 @@ class _Court:
         with self._sandbox(self._mirror.tree_with_patch(base, patch)) as sandbox:
             own = run_tests(sandbox, self._command, timeout_s=_TESTS_S)
             gone = passing(before) - set(results_of(own))
-            if passing(before) & failing(own) or any(file_of(test, list(failing(own))) for test in gone):
+            if passing(before) & failing(own) or any(map(belongs_to(failing(own)), gone)):
                 return "breaking"  # they fail, or their files cannot even be collected
             for path, content in self._repository.hidden_tests.items():
                 sandbox.put_file(path, content)

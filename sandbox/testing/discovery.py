@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sandbox.guest_sandbox import VENV
 from sandbox.results import RunnerName, TestCommand
+from sandbox.testing.jvm_build import PAST_FAILURES, SHELLS
 
 PYTEST = "python3 -m pytest"
 UNITTEST = "python3 -m unittest discover -v"
@@ -25,7 +26,7 @@ _BUILDS: tuple[tuple[str, str, RunnerName], ...] = (
     ("go.mod", "go test -json ./...", "go"),
     ("Cargo.toml", "cargo test --no-fail-fast", "cargo"),
     # A module with a failing test is no reason to leave out those that depend on it.
-    ("pom.xml", f"mvn -o -B -fae -Dmaven.test.failure.ignore -Dmaven.repo.local={VENV}/m2 test", "maven"),
+    ("pom.xml", f"mvn -o -B -fae {PAST_FAILURES} -Dmaven.repo.local={VENV}/m2 test", "maven"),
     *(
         (name, "gradle --offline --no-daemon --continue test", "gradle")
         for name in ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
@@ -39,6 +40,8 @@ _STARTS: Sequence[tuple[tuple[str, ...], RunnerName]] = (
     (("mvnw",), "maven"),
     (("gradle",), "gradle"),
     (("gradlew",), "gradle"),
+    *(((shell, "mvnw"), "maven") for shell in SHELLS),
+    *(((shell, "gradlew"), "gradle") for shell in SHELLS),
 )
 """How a configured command begins whose results can be read."""
 
@@ -48,6 +51,8 @@ class _Tree:
     names: frozenset[str]
     files: Mapping[str, str]
     """Texts of those at the top that tell about tests."""
+    executable: frozenset[str]
+    """Names of files with an x bit."""
 
 
 def discover(archive: Path, override: str | None) -> TestCommand | None:
@@ -73,10 +78,16 @@ def _other_language(tree: _Tree) -> TestCommand | None:
     for name, command, runner in _BUILDS:
         if name in tree.names:
             wrapped = runner == "gradle" and "gradlew" in tree.names
-            return TestCommand(f"./gradlew {command.removeprefix('gradle ')}" if wrapped else command, runner, name)
+            return TestCommand(_wrapped(tree, command) if wrapped else command, runner, name)
     if re.search(r"^test\s*:(?!=)", tree.files.get("Makefile", ""), re.MULTILINE):
         return TestCommand("make test", "exit_code", "Makefile")
     return None
+
+
+def _wrapped(tree: _Tree, command: str) -> str:
+    """A wrapper that was committed without its x bit cannot be called by itself."""
+    program = "./gradlew" if "gradlew" in tree.executable else "bash ./gradlew"
+    return f"{program} {command.removeprefix('gradle ')}"
 
 
 def _javascript(script: str) -> TestCommand:
@@ -161,6 +172,7 @@ def _first(tree: _Tree, pattern: str, within: str = ".*") -> str:
 
 def _read(archive: Path) -> _Tree:
     names: set[str] = set()
+    executable: set[str] = set()
     files: dict[str, str] = {}
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
@@ -168,6 +180,8 @@ def _read(archive: Path) -> _Tree:
             if not member.isfile():
                 continue
             names.add(name)
+            if member.mode & 0o111:
+                executable.add(name)
             if name in _READ and member.size <= _MAX_FILE and (stream := tar.extractfile(member)):
                 files[name] = stream.read().decode("utf-8", "replace")
-    return _Tree(frozenset(names), files)
+    return _Tree(frozenset(names), files, frozenset(executable))

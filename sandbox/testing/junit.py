@@ -28,9 +28,11 @@ def parse(content: bytes) -> dict[str, TestStatus]:
     except UnicodeDecodeError as error:
         raise JunitError("the results are not UTF-8") from error
     try:
-        _refuse_document_types(content)
+        _refuse_document_types(text)
         root = ET.fromstring(text)  # noqa: S314  (no document type, see above)
-    except (expat.ExpatError, ET.ParseError) as error:
+    except JunitError:
+        raise
+    except (expat.ExpatError, ET.ParseError, ValueError, LookupError) as error:
         raise JunitError(f"the results are torn ({error})") from error
     results: dict[str, TestStatus] = {}
     for case in root.iter("testcase"):
@@ -47,15 +49,16 @@ def keep_worst(results: dict[str, TestStatus], more: Mapping[str, TestStatus]) -
             results[test] = status
 
 
-def _refuse_document_types(content: bytes) -> None:
+def _refuse_document_types(text: str) -> None:
     """No runner writes one; its entities could grow without end. In a test's output it is text, and harmless."""
 
     def refuse(*_: object) -> None:
         raise JunitError("the results hold a document type")
 
-    parser = expat.ParserCreate()
+    # As ElementTree reads a text: else the file itself names the codec, which may be any of Python's.
+    parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = refuse
-    parser.Parse(content, True)
+    parser.Parse(text.encode(), True)
 
 
 def _status(case: ET.Element) -> TestStatus:

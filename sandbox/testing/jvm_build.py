@@ -18,19 +18,23 @@ REPORTS = {
 }
 """Where a module's results lie, below its folder."""
 
+PAST_FAILURES = "-Dmaven.test.failure.ignore"
+"""Has Maven end well whatever the tests do."""
+SHELLS = ("bash", "sh")
+"""In a test command before a wrapper that has no x bit."""
 _PRODUCTS = {"maven": "target", "gradle": "build"}
 _MODULE = re.compile(r"\./(?:(.+?)/)?(?:target/(?:surefire|failsafe)-reports|build/test-results/[^/]+)/TEST-[^/]+\.xml")
 _LANGUAGES = ("java", "kt", "groovy", "scala")
 _SOURCE = rf"{WORKSPACE}/([^\s:]+\.(?:{'|'.join(_LANGUAGES)}))"
 _COMPILE_ERROR = re.compile(
-    # Maven's javac, then Kotlin in either build, then javac as Gradle shows it, which may stand behind a task's name.
+    # Maven's javac, then Kotlin in either build, then javac as Gradle shows it: behind a task's name, or indented.
     rf"^\[ERROR\] (?:file://)?{_SOURCE}:(?:\[\d+,\d+\]| ?\(\d+, ?\d+\))"
     rf"|^e: (?:file://)?{_SOURCE}:"
-    rf"|^(?::[\w.:-]+)?{_SOURCE}:\d+: error:",
+    rf"|^(?::[\w.:-]+|[ \t]{{1,8}})?{_SOURCE}:\d+: error:",
     re.MULTILINE,
 )
 _TOTAL = re.compile(
-    r"^(?:\[[A-Z]+\] )?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+(?:, Flakes: \d+)?\s*$"
+    r"^(\[[A-Z]+\] )?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+(?:, Flakes: \d+)?\s*$"
 )
 _ENDS = {
     "maven": re.compile(r"^\[ERROR\] Failed to execute goal (.*)$", re.MULTILINE),
@@ -42,31 +46,25 @@ _NOT_COMPILED = re.compile(r"Compilation (?:failure|failed|error)")
 _UNFETCHED = re.compile(r"in offline mode|for offline mode")
 
 
-class TornResultsError(ValueError):
-    """A module's results cannot be read; the message names the file."""
+def module_of(build: str, path: str) -> str | None:
+    """Return the folder of the module whose results a file has, with its slash, or an empty string for the build's own.
 
-
-def results(path: str, content: bytes) -> dict[str, TestStatus]:
-    """Return the results in one file; `path` is that of `find .`, from the root of the tree.
-
-    Raises:
-        TornResultsError: it cannot be read, or lies in no module.
+    `path` is that of `find .`, from the root of the tree. None: it lies in no module, or in what a module built. The
+    latter is a build that a test ran, which may well fail.
     """
     found = _MODULE.fullmatch(path)
-    if found is None:
-        raise TornResultsError(f"The results in {path} cannot be used: they lie in no module.")
-    try:
-        read = junit.parse(content)
-    except junit.JunitError as error:
-        raise TornResultsError(f"The results in {path} cannot be used: {error}.") from error
-    module = f"{found[1]}/" if found[1] else ""
-    return {module + _of_class(test): status for test, status in read.items()}
+    if found is None or _PRODUCTS[build] in (found[1] or "").split("/"):
+        return None
+    return f"{found[1]}/" if found[1] else ""
 
 
-def is_of_a_build_in_a_test(build: str, path: str) -> bool:
-    """Return whether results lie in what another module built: a build that a test ran, which may well fail."""
-    found = _MODULE.fullmatch(path)
-    return found is not None and _PRODUCTS[build] in (found[1] or "").split("/")
+def results(module: str, content: bytes) -> dict[str, TestStatus]:
+    """Return the results in one file of a module, which `module_of` names.
+
+    Raises:
+        JunitError: it cannot be read.
+    """
+    return {module + _of_class(test): status for test, status in junit.parse(content).items()}
 
 
 def not_compiled(output: str) -> dict[str, TestStatus]:
@@ -82,12 +80,13 @@ def is_source(test: str) -> bool:
 def counts_failures(output: str) -> bool | None:
     """Return whether Maven's own totals tell of failed tests, or None where it shows none (`-q`)."""
     totals = [found for line in output.splitlines() if (found := _TOTAL.match(line))]
-    return any(total[1] != "0" or total[2] != "0" for total in totals) if totals else None
+    own = [total for total in totals if total[1]] or totals  # a test may print such a line; old Surefires have no level
+    return any(total[2] != "0" or total[3] != "0" for total in own) if own else None
 
 
 def unfinished(build: str, output: str, *, files_are_named: bool) -> str:
     """Return why a build that failed has not run all its tests, or nothing where failed tests are all that is wrong,
-    and source files that do not compile where the output names them.
+    and source files that do not compile where the output names them. A build that gives no reason was killed.
     """
     known = [_FAILING_TESTS, _NOT_COMPILED] if files_are_named else [_FAILING_TESTS]
     reasons = _ENDS[build].findall(output)
@@ -96,7 +95,7 @@ def unfinished(build: str, output: str, *, files_are_named: bool) -> str:
         return "The build needs something that its set-up has not fetched."
     if any(_NOT_COMPILED.search(reason) for reason in unknown):
         return "The sources do not compile."
-    return "The build broke before its tests had come to their end." if unknown else ""
+    return "The build broke before its tests had come to their end." if unknown or not reasons else ""
 
 
 def is_class_of(name: str, path: str) -> bool:

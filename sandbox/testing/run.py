@@ -10,8 +10,9 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 
-from sandbox.results import TestCommand, TestReport, TestStatus
-from sandbox.testing import junit, jvm_build, runners, unittest_output
+from sandbox.results import MAX_RESULTS, TOO_MANY, TestCommand, TestReport, TestStatus
+from sandbox.testing import junit, runners, unittest_output
+from sandbox.testing.belonging import belongs_to
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
@@ -135,22 +136,13 @@ def _unittest_note(result: CommandResult, results: Mapping[str, TestStatus], ran
 def _of_files(results: Mapping[str, TestStatus], only: Sequence[str]) -> dict[str, TestStatus]:
     if not only:
         return dict(results)
-    return {test: status for test, status in results.items() if file_of(test, only)}
-
-
-def file_of(test: str, files: Sequence[str]) -> str:
-    """Return which of `files` a test id belongs to, or an empty string."""
-    first = test.split("::", 1)[0]
-    for path in files:
-        dotted = path.removesuffix(".py").replace("/", ".")
-        if first == path or test == dotted or test.startswith((dotted + ".", dotted + "::")):
-            return path
-        if jvm_build.is_class_of(first, path):
-            return path
-    return ""
+    belongs = belongs_to(only)
+    return {test: status for test, status in results.items() if belongs(test)}
 
 
 def _report(command: TestCommand, result: CommandResult, results: Mapping[str, TestStatus], note: str) -> TestReport:
+    if len(results) > MAX_RESULTS:
+        results, note = {}, TOO_MANY
     return TestReport(
         command=command.command,
         results=dict(results),

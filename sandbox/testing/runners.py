@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.results import TestStatus
-from sandbox.testing import cargo_output, go_json, jest_json, junit, jvm_build, tap
+from sandbox.testing import cargo_output, go_json, jest_json, jvm_build, jvm_reports, tap
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
 _MAX_RESULTS = 30_000_000
-_MAX_REPORTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,8 @@ def run(
     path = f"/tmp/acrouter-{secrets.token_hex(16)}"  # noqa: S108  (inside the sandbox)
     result = execute(runner.line(command, path), runner.environment)
     reading = runner.read(sandbox, result, path)
-    return result, Reading(reading.results, reading.note or _disagreement(result, reading))
+    tells = reading.exit_code_tells and jvm_build.PAST_FAILURES not in command.split()
+    return result, Reading(reading.results, reading.note or _disagreement(result, reading, exit_code_tells=tells))
 
 
 def lacking(program: str) -> str:
@@ -74,11 +74,11 @@ def _missing(sandbox: Sandbox, runner: Runner, command: str) -> str:
     return ""
 
 
-def _disagreement(result: CommandResult, reading: Reading) -> str:
+def _disagreement(result: CommandResult, reading: Reading, *, exit_code_tells: bool) -> str:
     if result.timed_out:
         return "The tests ran out of time."
     bad = sum(status in ("failed", "error") for status in reading.results.values())
-    if result.exit_code == 0 and bad and reading.exit_code_tells:
+    if result.exit_code == 0 and bad and exit_code_tells:
         return f"The exit code 0 and {bad} failed tests in the results do not agree."
     if result.exit_code and reading.results and not bad:
         return f"No test failed, yet the exit code is {result.exit_code}."
@@ -120,23 +120,9 @@ def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
 
 
 def _read_build(build: str) -> Callable[[Sandbox, CommandResult, str], Reading]:
-    where = " -o ".join(f"-path {shlex.quote(f'*/{reports}')}" for reports in jvm_build.REPORTS[build])
-
     def read(sandbox: Sandbox, result: CommandResult, mark: str) -> Reading:
-        # What an earlier run left, or the repository itself, is as old as the mark or older.
-        found = sandbox.execute(f"find . -type f -newer {mark} \\( {where} \\)", timeout_s=30)
-        paths = sorted(path for path in found.output.splitlines() if path.startswith("./"))[:_MAX_REPORTS]
-        results: dict[str, TestStatus] = {}
-        for path in paths:
-            if jvm_build.is_of_a_build_in_a_test(build, path):
-                continue
-            try:
-                content = sandbox.read_file(path, limit=_MAX_RESULTS) or b""
-                junit.keep_worst(results, jvm_build.results(path, content))
-            except jvm_build.TornResultsError as error:
-                if not result.timed_out:  # else it was being written
-                    return Reading({}, str(error))
-        return _of_build(build, result, results)
+        results, note = jvm_reports.collect(sandbox, build, mark, cut_short=result.timed_out)
+        return Reading(results, note) if note else _of_build(build, result, results)
 
     return read
 

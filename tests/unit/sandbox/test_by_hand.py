@@ -65,6 +65,8 @@ _VERIFIED = VerificationResult("verified", 1.0, (), "Fixed.", None, None)
             ["o.SumTest::adds"],
             "./gradlew :test --tests o.SumTest.adds",
         ),
+        ("gradle", "bash ./gradlew --offline test", ["o.SumTest::adds"], "bash ./gradlew :test --tests o.SumTest.adds"),
+        ("gradle", "bash ./gradlew --offline test", ["not a test"], "bash ./gradlew test"),
         (
             "gradle",
             "gradle --offline --no-daemon --continue test",

@@ -256,7 +256,7 @@ def test_npm_fetches_pnpm_and_yarn_where_only_npm_is_there(tmp_path: Path, lock:
         ({"Cargo.toml": "[package]"}, "cargo", "cargo fetch"),
         ({"pom.xml": "<project/>"}, "mvn", "-Dmaven.repo.local=/opt/venv/m2"),
         ({"build.gradle": ""}, "gradle", "\ngradle --no-daemon"),
-        ({"settings.gradle.kts": "", "gradlew": ""}, "java", "\n./gradlew --no-daemon"),
+        ({"settings.gradle.kts": "", "gradlew": ""}, "java", "\nbash ./gradlew --no-daemon"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

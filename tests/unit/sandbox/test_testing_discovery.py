@@ -48,12 +48,6 @@ def script(test: str) -> dict[str, str]:
             "mvn -o -B -fae -Dmaven.test.failure.ignore -Dmaven.repo.local=/opt/venv/m2 test",
             "pom.xml",
         ),
-        (
-            {"build.gradle.kts": "", "gradlew": ""},
-            "gradle",
-            "./gradlew --offline --no-daemon --continue test",
-            "build.gradle.kts",
-        ),
         ({"settings.gradle": ""}, "gradle", "gradle --offline --no-daemon --continue test", "settings.gradle"),
     ],
 )
@@ -61,6 +55,18 @@ def test_the_tree_tells(tmp_path: Path, files: dict[str, str], runner: str, comm
     found = discover(tree(tmp_path, **files), None)
     assert found is not None
     assert (found.runner, found.command, found.source) == (runner, command, source)
+
+
+@pytest.mark.parametrize(("mode", "program"), [(0o755, "./gradlew"), (0o644, "bash ./gradlew")])
+def test_gradles_wrapper_is_called_so_that_it_works_without_an_x_bit(tmp_path: Path, mode: int, program: str) -> None:
+    wrapper = tarfile.TarInfo("gradlew")
+    wrapper.mode = mode
+    with tarfile.open(tmp_path / "tree.tar", "w") as tar:
+        for member in (tarfile.TarInfo("build.gradle.kts"), wrapper):
+            tar.addfile(member)
+    found = discover(tmp_path / "tree.tar", None)
+    assert found is not None
+    assert (found.runner, found.command) == ("gradle", f"{program} --offline --no-daemon --continue test")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +95,10 @@ def test_no_tests_and_broken_files_are_none(tmp_path: Path, files: dict[str, str
         ("go test -race ./...", "go"),
         ("cargo test && true", "exit_code"),
         ("echo 'unbalanced", "exit_code"),
+        ("./gradlew check", "gradle"),
+        ("bash ./gradlew check", "gradle"),
+        ("sh mvnw verify", "maven"),
+        ("bash check.sh", "exit_code"),
     ],
 )
 def test_a_configured_command_wins(tmp_path: Path, override: str, runner: str) -> None:
