@@ -1,6 +1,7 @@
 """A sandbox that isolates nothing: a folder and plain processes, for unit tests with commands of their own only."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ class LocalSandbox:
                 ["bash", "-c", self._localised(command)],
                 check=False,
                 cwd=self.workspace,
+                env=os.environ | {"TMPDIR": str(self.tmp)},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
