@@ -16,6 +16,10 @@ class PayloadError(BotError):
     """A webhook's body is not what GitHub describes."""
 
 
+class NotStoredError(BotError):
+    """A webhook's delivery is not in the database, so it must not be acknowledged."""
+
+
 class CommandError(BotError):
     """A `/route` command that cannot be carried out; the message is the answer to its writer."""
 

@@ -2,13 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-import orjson
-from sqlalchemy import Connection
+import msgspec
+from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import OperationalError
 
 from bot.errors import PayloadError
@@ -39,8 +39,8 @@ def decode(body: bytes) -> dict[str, Any]:
         PayloadError: it is no JSON, no object, or nested without end.
     """
     try:
-        payload = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        payload = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
         payload = _decode_leniently(body)
     if not isinstance(payload, dict):
         raise PayloadError("The body is not a JSON object.")
@@ -63,8 +63,20 @@ def arrival(guid: str, event: str, body: bytes) -> Arrival:
     Raises:
         PayloadError: the body is not a JSON object.
     """
-    action = decode(body).get("action")
+    try:
+        body.decode()  # the fast way does not look into the texts that it passes over
+        action = _FIRST_LOOK.decode(body).action
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        action = decode(body).get("action")
     return Arrival(guid, event, clean(action)[:_LONGEST_NAME] if isinstance(action, str) else "", pack(body))
+
+
+class _Seen(msgspec.Struct):
+    action: Any = None
+
+
+_FIRST_LOOK = msgspec.json.Decoder(_Seen)
+"""Checks the whole body, and makes no objects of what is not needed yet."""
 
 
 def store_delivery(database: Database, guid: str, event: str, body: bytes) -> int | None:
@@ -90,7 +102,7 @@ def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int |
 
 
 def _executed(connection: Connection, guids: Sequence[str], values: Sequence[Any]) -> dict[str, int]:
-    """Insert over the driver alone, which takes half of the time, where that is a transaction of its own.
+    """Insert into SQLite over the driver alone, which takes half of the time, where that is a transaction of its own.
 
     What fails is run once more by SQLAlchemy, for its errors and what it knows of lost connections; each guid is stored
     once. Within a transaction the second run could only say that the first has failed.
@@ -98,19 +110,17 @@ def _executed(connection: Connection, guids: Sequence[str], values: Sequence[Any
     dbapi = connection.dialect.dbapi
     assert dbapi is not None
     statement = _insert(connection.dialect.paramstyle, len(guids))
-    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+    own = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+    if not own or connection.dialect.name != "sqlite":
         return dict(connection.exec_driver_sql(f"{statement} {_RETURNING}", tuple(values)).all())
     try:
         cursor: Any = connection.connection.cursor()
         try:
-            if connection.dialect.name == "sqlite":
-                return _inserted_in_one_step(cursor, statement, guids, values)
-            cursor.execute(f"{statement} {_RETURNING}", values)
-            return dict(cursor.fetchall())
+            return _inserted_in_one_step(cursor, statement, guids, values)
         finally:
             cursor.close()
     except dbapi.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:  # that was waited for, for its full time
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:  # that was waited for as long as it may be
             raise OperationalError("INSERT INTO delivery", None, error) from error
         return dict(connection.exec_driver_sql(f"{statement} {_RETURNING}", tuple(values)).all())
 
@@ -148,6 +158,12 @@ def _insert(paramstyle: str, rows: int) -> str:
 
 def _moment(connection: Connection) -> Any:
     """Return the present moment as the column's type hands it to the driver."""
-    column = Delivery.__table__.c.received_at  # type: ignore[attr-defined]
-    bind = column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+    bind = _moment_bind(connection.dialect)
     return bind(utc_now()) if bind else utc_now()
+
+
+@lru_cache(maxsize=2)
+def _moment_bind(dialect: Dialect) -> Callable[[Any], Any] | None:
+    column = Delivery.__table__.c.received_at  # type: ignore[attr-defined]
+    processor: Callable[[Any], Any] | None = column.type.dialect_impl(dialect).bind_processor(dialect)
+    return processor

@@ -1,5 +1,6 @@
 """The HTTP side: webhooks come in, are stored and acknowledged; the work is done elsewhere. And the dashboard."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -12,10 +13,11 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from bot.dashboard.app import add_dashboard
-from bot.ingest import Ingest
+from bot.ingest.group_commit import Ingest
 from bot.webhooks import PATH, WebhookGate
 from store.database import Database
 from store.errors import ConfigurationError
@@ -26,17 +28,23 @@ _log = structlog.get_logger(__name__)
 
 
 class Application(FastAPI):
-    """The pages and the API; webhooks pass by all of its layers."""
+    """The pages and the API; webhooks pass by all of its layers.
+
+    Who is asked is told by the proxy in front of it, where that is the host's own (`FORWARDED_ALLOW_IPS`, as uvicorn
+    has it). Webhooks are not asked that either.
+    """
 
     def __init__(self, gate: WebhookGate, **options: Any) -> None:
         super().__init__(**options)
         self._gate = gate
+        trusted = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")
+        self._behind_proxy: ASGIApp = ProxyHeadersMiddleware(super().__call__, trusted)  # type: ignore[arg-type,assignment]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == PATH:
             await self._gate(scope, receive, send)
         else:
-            await super().__call__(scope, receive, send)
+            await self._behind_proxy(scope, receive, send)
 
 
 def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
@@ -57,7 +65,7 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         ingest.start()
         yield
-        await run_in_threadpool(ingest.close)
+        await ingest.close()
 
     gate = WebhookGate(secret=secret, max_body_bytes=settings.max_body_bytes, ingest=ingest)
     app = Application(gate, title="acrouter", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
@@ -87,9 +95,11 @@ def server_config(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvico
     uvicorn writes no log of requests: a delivery is a row, a change is in the audit log, and the path of a sign-in link
     is a secret.
     """
-    return uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=10)
+    return uvicorn.Config(
+        app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=10, proxy_headers=False
+    )
 
 
 def _ask_database(database: Database) -> None:
-    with database.engine.connect() as connection:
-        connection.execute(text("SELECT 1"))
+    with database.reading() as session:  # it waits for no writer
+        session.execute(text("SELECT 1"))

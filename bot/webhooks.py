@@ -6,15 +6,14 @@ https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
 import re
 from http import HTTPStatus
 
-import orjson
+import msgspec
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from bot.errors import PayloadError, SignatureError
+from bot.errors import NotStoredError, PayloadError, SignatureError
 from bot.inbox import Arrival, arrival
-from bot.ingest import Ingest
+from bot.ingest.group_commit import Ingest
 from bot.signature import verify
 from store.tracing import root_span
 
@@ -22,8 +21,8 @@ PATH = "/webhooks/github"
 _log = structlog.get_logger(__name__)
 _SHORT = 256 * 1024
 """Bytes that are looked at between two other requests; more goes to a thread."""
-_NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
-_READ = (b"x-github-delivery", b"x-github-event", b"x-hub-signature-256", b"content-length")
+_NAME = re.compile(rb"[A-Za-z0-9_.:\-]{1,100}")
+_SPELT = {b"x-github-delivery": "X-GitHub-Delivery", b"x-github-event": "X-GitHub-Event"}
 # A browser that is led here shows and runs nothing.
 _HEADERS = [
     (b"content-type", b"application/json"),
@@ -31,6 +30,18 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
 ]
+
+
+def _answer(status: HTTPStatus, told: dict[str, str]) -> tuple[Message, Message]:
+    body = msgspec.json.encode(told)
+    headers = [*_HEADERS, (b"content-length", str(len(body)).encode())]
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers.append((b"allow", b"POST"))
+    start = {"type": "http.response.start", "status": int(status), "headers": headers}
+    return start, {"type": "http.response.body", "body": body}
+
+
+_ANSWERS = {words: _answer(HTTPStatus.ACCEPTED, {"status": words}) for words in ("accepted", "duplicate")}
 
 
 class WebhookGate:
@@ -43,27 +54,23 @@ class WebhookGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            status, answer = HTTPStatus.ACCEPTED, {"status": await self._take(scope, receive)}
+            start, body = _ANSWERS[await self._take(scope, receive)]
         except _Refused as refusal:
-            status, answer = refusal.status, {"detail": str(refusal)}
+            start, body = _answer(refusal.status, {"detail": str(refusal)})
         except _SenderGone:
             return
-        body = orjson.dumps(answer)
-        headers = [*_HEADERS, (b"content-length", str(len(body)).encode())]
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            headers.append((b"allow", b"POST"))
-        await send({"type": "http.response.start", "status": int(status), "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send(start)
+        await send(body)
 
     async def _take(self, scope: Scope, receive: Receive) -> str:
         """Store one delivery and have a worker woken. Nothing else happens before GitHub has its answer."""
         if scope["method"] != "POST":
             raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "GitHub delivers by POST.")
-        told = {name: value.decode("latin-1") for name, value in reversed(scope["headers"]) if name in _READ}
-        guid = _name(told, "X-GitHub-Delivery")
-        event = _name(told, "X-GitHub-Event")
-        body = await self._read(told.get(b"content-length", ""), receive)
-        signature = told.get(b"x-hub-signature-256")
+        told = dict(reversed(scope["headers"]))  # of two, the first holds
+        guid = _name(told, b"x-github-delivery")
+        event = _name(told, b"x-github-event")
+        body = await self._read(told.get(b"content-length", b""), receive)
+        signature = told.get(b"x-hub-signature-256", b"").decode("latin-1")
         if len(body) <= _SHORT:
             found = self._look_at(guid, event, body, signature)
         else:  # so long a look would hold up all others
@@ -71,17 +78,17 @@ class WebhookGate:
         with root_span("webhook", guid, event=event):
             try:
                 delivery_id = await self._ingest.store(found)
-            except SQLAlchemyError as error:
+            except NotStoredError as error:
                 _log.exception("webhook.not_stored", guid=guid)
                 # GitHub keeps what was not acknowledged: it can be delivered again.
                 words = "The delivery could not be stored."
                 raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, words) from error
         return "duplicate" if delivery_id is None else "accepted"
 
-    async def _read(self, announced: str, receive: Receive) -> bytes:
+    async def _read(self, announced: bytes, receive: Receive) -> bytes:
         """Return the body, given up as soon as it is larger than it may be."""
         limit = self._max_body_bytes
-        if announced.isdecimal() and int(announced) > limit:
+        if announced.isdigit() and int(announced) > limit:
             raise _too_large(limit)
         parts: list[bytes] = []
         size = 0
@@ -122,10 +129,9 @@ def _too_large(limit: int) -> _Refused:
     return _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
 
 
-def _name(told: dict[bytes, str], header: str) -> str:
-    value = told.get(header.lower().encode(), "")
-    if not value:
-        raise _Refused(HTTPStatus.BAD_REQUEST, f"The {header} header is missing.")
+def _name(told: dict[bytes, bytes], header: bytes) -> str:
+    value = told.get(header, b"")
     if not _NAME.fullmatch(value):
-        raise _Refused(HTTPStatus.BAD_REQUEST, f"The {header} header is not one of GitHub's.")
-    return value
+        fault = "is not one of GitHub's" if value else "is missing"
+        raise _Refused(HTTPStatus.BAD_REQUEST, f"The {_SPELT[header]} header {fault}.")
+    return value.decode("ascii")

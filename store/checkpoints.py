@@ -20,8 +20,8 @@ from store.database import Database
 _PAGE_BYTES = 4096
 _EVERY_BYTES = 4 * 1024 * 1024
 """As SQLite does by itself: 1,000 pages."""
-_LONG_PAGES = 12_000
-"""48 MB: the log is begun anew once it is longer. More often would be no shorter."""
+_LONG_PAGES = 4_000
+"""16 MB: the log is begun anew once it is longer."""
 _AT_MOST_PAGES = 16_000
 """64 MB: where a storm of writes outruns this, its writer does a checkpoint of its own."""
 
@@ -53,6 +53,10 @@ class Checkpoints:
         if self._bytes >= _EVERY_BYTES:
             self._bytes = 0
             self._due.set()
+
+    @property
+    def rest_due(self) -> bool:
+        return self._rest_due
 
     def move_the_rest(self, writer: Connection) -> None:
         """Do what is left of a checkpoint of a long log. The writer calls it between two commits, and it is short."""

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from store.errors import ConfigurationError
 
 # How long a writer waits for another before SQLite gives up.
-_BUSY_TIMEOUT_MS = 15_000
+BUSY_TIMEOUT_MS = 15_000
 _DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}
 
 
@@ -89,7 +89,7 @@ def _engine(url: str) -> Engine:
     if backend == "sqlite":
         if parsed.database:
             _make_folder(Path(parsed.database).parent)
-        engine = create_engine(parsed, connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000})
+        engine = create_engine(parsed, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_immediate)
         return engine
@@ -121,7 +121,7 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged delivery survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     cursor.close()
 
 

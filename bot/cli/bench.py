@@ -19,6 +19,7 @@ def bench(
     tasks: Path | None = typer.Option(None, help="`routing`: the tasks of a stream of your own (JSON Lines)."),
     results: Path | None = typer.Option(None, help="`routing`: what each model did on each task (CSV)."),
     models: Path | None = typer.Option(None, help="`routing`: the pool with its prices (JSON)."),
+    connections: int | None = typer.Option(None, min=1, help="`ingest`: over how many webhooks come at once."),
     out: Path | None = typer.Option(None, help="`routing`: a folder for the tables and plots."),
     short: bool = typer.Option(False, "--short", help="`routing`: few runs, held against the accepted figures."),
     accept: bool = typer.Option(False, "--accept", help="`routing --short`: accept the figures as the new reference."),
@@ -32,8 +33,8 @@ def bench(
         raise ConfigurationError(
             f"There is no benchmark '{name}'.{did_you_mean(name, benches)} There are: {', '.join(sorted(benches))}."
         )
-    given = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out}
-    options: dict[str, Path | bool] = {option: value for option, value in given.items() if value is not None}
+    given = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out, "connections": connections}
+    options: dict[str, Path | bool | int] = {option: value for option, value in given.items() if value is not None}
     options |= {option: True for option, said in (("short", short), ("accept", accept)) if said}
     measure = import_module(benches[name]).run
     if unknown := sorted(set(options) - set(signature(measure).parameters)):

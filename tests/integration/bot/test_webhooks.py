@@ -1,20 +1,27 @@
 """The webhook endpoint: what is let in, what is stored, and what GitHub hears."""
 
 import asyncio
+import errno
 import json
+import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
+from fastapi import Request
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
+from bot.errors import NotStoredError
 from bot.inbox import arrival
-from bot.ingest import Ingest
+from bot.ingest.group_commit import Ingest
+from bot.ingest.sqlite import _Opened
 from bot.signature import sign
 from bot.web import create_app
 from store.database import Database
@@ -117,7 +124,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(client: TestClient, database:
     wait_until(lambda: len(queue.deliveries) == 1, what="the wake-up")
 
 
-def test_a_connection_that_cannot_even_be_closed_holds_up_no_later_webhook(database: Database) -> None:
+def test_a_connection_that_cannot_even_be_closed_holds_up_no_later_webhook(sqlite_database: Database) -> None:
     class Dead:
         dialect = property(lambda _self: _gone())
 
@@ -125,20 +132,66 @@ def test_a_connection_that_cannot_even_be_closed_holds_up_no_later_webhook(datab
             _gone()
 
     async def story() -> None:
-        ingest = Ingest(database, lambda _delivery_id: None)
+        ingest = Ingest(sqlite_database, lambda _delivery_id: None)
         ingest.start()
-        ingest._connection = cast("Any", Dead())
-        with pytest.raises(OperationalError):
+        cast("Any", ingest._inbox)._opened = _Opened(cast("Any", Dead()), None)
+        with pytest.raises(NotStoredError, match="the connection is gone"):
             await asyncio.wait_for(ingest.store(arrival("lost", "ping", BODY)), 20)
         assert await asyncio.wait_for(ingest.store(arrival("kept", "ping", BODY)), 20)
-        await asyncio.to_thread(ingest.close)
+        await ingest.close()
+        with pytest.raises(NotStoredError, match="about to end"):
+            await ingest.store(arrival("late", "ping", BODY))
 
     asyncio.run(story())
-    assert [row.guid for row in stored(database)] == ["kept"]
+    assert [row.guid for row in stored(sqlite_database)] == ["kept"]
 
 
 def _gone() -> NoReturn:
     raise OperationalError("SELECT 1", {}, Exception("the connection is gone"))
+
+
+def test_what_did_not_reach_the_disk_is_not_acknowledged(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    with TestClient(create_app(settings(github_webhook_secret=SECRET), sqlite_database, QueueOfNames())) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr("bot.ingest.sqlite._sync", broken)
+            assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 503
+        # GitHub delivers it again; it may be there already.
+        assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 202
+    assert [row.guid for row in stored(sqlite_database)] == ["guid-1"]
+
+
+def test_each_answer_follows_a_sync_of_the_log(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        os.fsync(descriptor)
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+    monkeypatch.setattr("bot.ingest.sqlite._sync", sync)
+    with TestClient(create_app(settings(github_webhook_secret=SECRET), sqlite_database, QueueOfNames())) as client:
+        for number in range(1, 4):
+            body_headers = headers(BODY, f"guid-{number}")
+            assert client.post("/webhooks/github", content=BODY, headers=body_headers).status_code == 202
+            assert synced == [f"{sqlite_database.engine.url.database}-wal"] * number
+
+
+def test_a_database_that_others_write_to_is_waited_for_while_the_process_goes_on(sqlite_database: Database) -> None:
+    with (
+        TestClient(create_app(settings(github_webhook_secret=SECRET), sqlite_database, QueueOfNames())) as client,
+        ThreadPoolExecutor(1) as sender,
+    ):
+        with sqlite_database.session() as session:  # it holds the write lock from its beginning
+            session.execute(text("SELECT 1"))
+            answer = sender.submit(client.post, "/webhooks/github", content=BODY, headers=headers(BODY))
+            time.sleep(0.3)
+            assert client.get("/healthz").json()["status"] == "ok"
+            assert not answer.done()
+        assert answer.result(20).status_code == 202
 
 
 def test_another_method_is_told_which_one_to_use(client: TestClient) -> None:
@@ -170,7 +223,21 @@ def test_what_is_not_from_github_is_refused(
     assert queue.deliveries == []
 
 
-@pytest.mark.parametrize("body", [b"", b"nonsense", b"[1]", b'"text"', b"\xff\xfe", b"payload=%7B%7D", b"[" * 9000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"[1]",
+        b'"text"',
+        b"\xff\xfe",
+        b"payload=%7B%7D",
+        b"[" * 9000,
+        b'{"issue":' + b"[" * 9000,
+        b'{"issue": "\xff"}',
+        b'{"issue": 1} 2',
+    ],
+)
 def test_a_body_that_is_no_json_object_is_refused(client: TestClient, database: Database, body: bytes) -> None:
     answer = client.post("/webhooks/github", content=body, headers=headers(body))
     assert answer.status_code == 400
@@ -211,6 +278,18 @@ def test_a_queue_that_is_down_loses_nothing(database: Database) -> None:
     with TestClient(create_app(settings(github_webhook_secret=SECRET), database, Broken())) as client:
         assert client.post("/webhooks/github", content=BODY, headers=headers(BODY)).status_code == 202
     assert len(stored(database)) == 1
+
+
+@pytest.mark.parametrize(("sender", "scheme"), [("127.0.0.1", "https"), ("203.0.113.7", "http")])
+def test_a_proxy_is_believed_where_it_is_the_hosts_own(database: Database, sender: str, scheme: str) -> None:
+    app = create_app(settings(github_webhook_secret=SECRET), database, QueueOfNames())
+
+    @app.get("/whence")
+    async def whence(request: Request) -> dict[str, str]:
+        return {"scheme": request.url.scheme}
+
+    with TestClient(app, client=(sender, 50_000)) as client:
+        assert client.get("/whence", headers={"X-Forwarded-Proto": "https"}).json() == {"scheme": scheme}
 
 
 def test_health_tells_of_the_database(client: TestClient) -> None:
