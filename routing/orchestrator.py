@@ -1,7 +1,7 @@
 """The orchestrator: asks the voters, weighs what they believe, plans the attempts, and answers with its reasons."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,7 +39,7 @@ class Orchestrator:
         rng: np.random.Generator,
         *,
         weights: Mapping[str, float],
-        worth_of: Callable[[Collection[str]], dict[str, float]] | None = None,
+        additions: Callable[[Mapping[str, Mapping[str, float]]], dict[str, float]] | None = None,
         passes: Passes | None = None,
         explore: bool = True,
         pinned: str | None = None,
@@ -54,7 +54,7 @@ class Orchestrator:
             pool: the models with their expected costs.
             rng: draws the scenario of an exploration.
             weights: of the voters, by name.
-            worth_of: returns what a naming is worth, by voter (`routing.namings`); None: what it is at first.
+            additions: returns what namings add to the models' scores (`routing.namings`); None: what they do at first.
             passes: how far the verifier is to be trusted on this task, for the plan; None: fully.
             explore: False: nothing is drawn.
             pinned: comes first with propensity 1, whatever the votes.
@@ -63,12 +63,12 @@ class Orchestrator:
         """
         votes = tuple(self._ask(name, voter, weights[name], task, memory, pool) for name, voter in self.voters.items())
         believed, named = views(votes, pool), namings(votes, pool)
-        if worth_of is None:
-            worth = NamingRecord().steps({name: weights[name] for name in named}, task.dimension)
+        if additions is None:
+            added = NamingRecord().additions({name: weights[name] for name in named}, named, task.dimension)
         else:
-            worth = worth_of(sorted(named))
+            added = additions(named)
         spread = next((vote.spread for vote in votes if vote.spread is not None), PRIOR_SPREAD)
-        scores = expected_scores(votes, believed, named, worth, pool)
+        scores = expected_scores(votes, believed, added, pool)
         # Equal values go to the cheaper model, then by name.
         names = sorted(pool.names, key=lambda name: (pool.expected_cost_usd(name), name))
         view = outlook(

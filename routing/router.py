@@ -201,7 +201,9 @@ class Router:
                 left,
                 self._rng,
                 weights=self._record.weights(self._voter_weights, task.dimension),
-                worth_of=lambda names: self._namings.steps({n: self._voter_weights[n] for n in names}, task.dimension),
+                additions=lambda named: self._namings.additions(
+                    {name: self._voter_weights[name] for name in named}, named, task.dimension
+                ),
                 passes=partial(self._calibration.passes, task),
                 explore=explore,
                 pinned=pinned,

@@ -38,8 +38,7 @@ def namings(votes: Sequence[Vote], pool: Pool) -> dict[str, dict[str, float]]:
 def expected_scores(
     votes: Sequence[Vote],
     believed: Mapping[str, Mapping[str, float]],
-    named: Mapping[str, Mapping[str, float]],
-    steps: Mapping[str, float],
+    added: Mapping[str, float],
     pool: Pool,
 ) -> dict[str, float]:
     """Return each model's expected score in [0, 1]: the mean of the views in logits, else the prior, and the namings.
@@ -47,8 +46,7 @@ def expected_scores(
     Args:
         votes: with their weights.
         believed: as `views` gives it.
-        named: as `namings` gives it.
-        steps: what a naming is worth, by voter.
+        added: by model, what namings add to its score; empty: nobody named any.
         pool: the models.
     """
     names = list(pool.names)
@@ -60,8 +58,6 @@ def expected_scores(
         pooled = sigmoid(masses @ rows / masses.sum())
     else:
         pooled = np.array([prior[name] for name in names])
-    for voter in sorted(named):
-        pooled = pooled + steps.get(voter, 0.0) * np.array([named[voter][name] for name in names])
-    if named:
-        pooled = np.clip(pooled, _EDGE, 1 - _EDGE)
+    if added:
+        pooled = np.clip(pooled + np.array([added[name] for name in names]), _EDGE, 1 - _EDGE)
     return dict(zip(names, pooled.tolist(), strict=True))

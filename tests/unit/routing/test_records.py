@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from routing.calibration import Calibration
 from routing.namings import ALL_TOGETHER, NamingRecord
 from routing.profile import Profile, load_profile, plain_name, published_ability
+from routing.types import Dimension
 from routing.voter_record import CEILING, FLOOR, VoterRecord
 from tests.support.routing import make_evidence, make_task
 
@@ -51,25 +52,55 @@ def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random
         found.append(
             (
                 record.weights({"v": 1.0, "w": 1.0}, "bug_fixing"),
-                namings.steps({"n": 1.0}, "bug_fixing"),
+                namings.additions({"n": 1.0}, {"n": {"small": 0.5, "large": -0.5}}, "bug_fixing"),
                 calibration.passes(make_task(), ["small"], np.array([[0.0, 1.0]])).tolist(),
             )
         )
     assert found[0] == found[1]
 
 
+def named(
+    record: NamingRecord,
+    shares: dict[str, float],
+    model: str,
+    score: float,
+    n: int,
+    dimension: Dimension = Dimension.BUG_FIXING,
+) -> None:
+    key = f"{dimension}:{model}:{n}"
+    record.learn(make_evidence(key, model, score, final=True, namings=shares, dimension=dimension))
+
+
 def test_a_naming_is_worth_what_it_has_been_worth() -> None:
     record = NamingRecord()
     configured = {"good": 1.0, "parrot": 1.0}
-    assert sum(record.steps(configured, "bug_fixing").values()) == pytest.approx(ALL_TOGETHER)
+    assert sum(record.worth(configured).values()) == pytest.approx(ALL_TOGETHER)
     for n in range(200):
-        named = n % 2 == 0
-        shares = {"good": 0.5 if named else -0.5, "parrot": 0.5 if n % 4 < 2 else -0.5}
-        record.learn(make_evidence(f"e{n}", "small", float(named), final=True, views={"v": 0.5}, namings=shares))
-    steps = record.steps(configured, "bug_fixing")
+        right = n % 2 == 0
+        shares = {"good": 0.5 if right else -0.5, "parrot": 0.5 if n % 4 < 2 else -0.5}
+        named(record, shares, "small", float(right), n)
+    worth = record.worth(configured)
 
-    assert steps["good"] > 0.4
-    assert abs(steps["parrot"]) < 0.1
+    assert worth["good"] > 0.4
+    assert worth["parrot"] < 0.1
+
+
+def test_a_voter_that_names_the_best_model_of_each_dimension_is_believed_on_a_new_one() -> None:
+    record = NamingRecord()
+    configured = {"good": 1.0, "bad": 1.0}
+    for place, kind in enumerate(list(Dimension)[:6]):
+        best, worst = ("small", "large") if place % 2 else ("large", "small")
+        for n in range(100):
+            named(record, {"good": 0.5, "bad": -0.5}, best, float(n % 10 < 8), n, dimension=kind)
+            named(record, {"good": -0.5, "bad": 0.5}, worst, float(n % 10 < 4), n, dimension=kind)
+    says = {"good": {"small": 0.5, "large": -0.5}, "bad": {"small": -0.5, "large": 0.5}}
+    new, known = (record.additions(configured, says, kind) for kind in (Dimension.TEST_GENERATION, Dimension.ALGORITHM))
+
+    assert new["small"] - new["large"] > 0.15
+    # There many attempts have shown what the models can do: what a voter always says is no news.
+    assert known == pytest.approx({"small": 0.0, "large": 0.0}, abs=0.02)
+    # A word that was wrong counts nothing; it does not speak against a model that would then never be tried.
+    assert record.worth(configured)["bad"] == 0.0
 
 
 def test_the_shipped_profile_is_read_and_each_number_has_its_source() -> None:
