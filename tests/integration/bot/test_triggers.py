@@ -132,6 +132,7 @@ def test_an_unknown_model_is_named_with_those_that_are_there(world: World) -> No
 def test_a_second_command_joins_the_task_that_is_open(world: World) -> None:
     number = world.github.open_issue("Bug")
     world.github.label(number, "acrouter")
+    world.settle()  # webhooks overtake each other
     world.github.comment(number, "/route fix")
     world.settle()
     assert len(world.tasks()) == 1
@@ -166,6 +167,7 @@ def test_the_circuit_breaker_answers_instead_of_working(world: World) -> None:
 def test_stop_ends_a_waiting_task(world: World) -> None:
     number = world.github.open_issue("Bug")
     world.github.label(number, "acrouter")
+    world.settle()  # webhooks overtake each other
     world.github.comment(number, "/route stop")
     world.settle()
     (task,) = world.tasks()
@@ -194,6 +196,7 @@ def test_retry_on_our_pr_tries_the_issue_behind_it_again(world: World) -> None:
 def test_help_status_and_explain_answer_once(world: World) -> None:
     number = world.github.open_issue("Bug")
     world.github.label(number, "acrouter")
+    world.settle()  # webhooks overtake each other
     world.github.comment(number, "/route help\n/route status\n/route explain")
     world.settle()
     answers = [comment["body"] for comment in world.github.comments(number)[1:]]
