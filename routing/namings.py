@@ -12,6 +12,7 @@ add ALL_TOGETHER to a model that all of them name for certain; and a voter's wor
 names, since a model that is passed over for it would never be seen to be good.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ from routing.types import Evidence
 
 ALL_TOGETHER = 0.3
 _SPREAD = 0.15
-"""Standard deviation of what a voter's word is worth. This and all that follow are in units of score."""
+"""Standard deviation of what the word of all naming voters together is worth: that there are more of them makes them no
+less sure. This and all that follow are in units of score."""
 _LEVEL, _SPREAD_OF_DIMENSIONS = 0.5, 0.3
 _SPREAD_OF_MODELS, _SPREAD_WITHIN = 0.15, 0.15
 """Of models, and of a model's dimensions around it: what `routing.hierarchy` believes of them in logits."""
@@ -119,7 +121,7 @@ class NamingRecord:
         precision[named, named] += within - between.T @ design[:, named]
         moment[named] += self._within_scores(voters) - between.T @ scores
         start = np.concatenate([np.full(len(dimensions), _LEVEL), np.zeros(len(models)), prior])
-        spreads = (_SPREAD_OF_DIMENSIONS, _SPREAD_OF_MODELS, _SPREAD)
+        spreads = (_SPREAD_OF_DIMENSIONS, _SPREAD_OF_MODELS, _SPREAD / math.sqrt(len(voters)))
         known = np.repeat(np.array(spreads) ** -2.0, [len(dimensions), len(models), len(voters)])
         found = _mode(precision / _NOISE + np.diag(known), moment / _NOISE + known * start, named.start)
         return dict(zip(voters, found[named].tolist(), strict=True))

@@ -91,8 +91,8 @@ def test_a_voter_that_names_the_best_model_of_each_dimension_is_believed_on_a_ne
     for place, kind in enumerate(list(Dimension)[:6]):
         best, worst = ("small", "large") if place % 2 else ("large", "small")
         for n in range(100):
-            named(record, {"good": 0.5, "bad": -0.5}, best, float(n % 10 < 8), n, dimension=kind)
-            named(record, {"good": -0.5, "bad": 0.5}, worst, float(n % 10 < 4), n, dimension=kind)
+            named(record, {"good": 0.5, "bad": -0.5}, best, float(n % 10 < 9), n, dimension=kind)
+            named(record, {"good": -0.5, "bad": 0.5}, worst, float(n % 10 < 3), n, dimension=kind)
     says = {"good": {"small": 0.5, "large": -0.5}, "bad": {"small": -0.5, "large": 0.5}}
     new, known = (record.additions(configured, says, kind) for kind in (Dimension.TEST_GENERATION, Dimension.ALGORITHM))
 
