@@ -37,7 +37,7 @@ from store.database import Database
 from store.errors import AcrouterError
 from store.tables import Delivery
 
-CONNECTIONS = 64
+CONNECTIONS = 32
 """GitHub is tens of milliseconds away: of thousands a second more than these would be on their way at once."""
 ROUNDS = 3
 """Machines change their speed in minutes: each is measured this often, in turn, and the median told."""

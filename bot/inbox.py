@@ -76,7 +76,7 @@ class _Seen(msgspec.Struct):
 
 
 _FIRST_LOOK = msgspec.json.Decoder(_Seen)
-"""Checks the whole body, and makes no objects of what is not needed yet."""
+"""Passes over the whole body, and makes no objects of what is not needed yet."""
 
 
 def store_delivery(database: Database, guid: str, event: str, body: bytes) -> int | None:
@@ -104,8 +104,8 @@ def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int |
 def _executed(connection: Connection, guids: Sequence[str], values: Sequence[Any]) -> dict[str, int]:
     """Insert into SQLite over the driver alone, which takes half of the time, where that is a transaction of its own.
 
-    What fails is run once more by SQLAlchemy, for its errors and what it knows of lost connections; each guid is stored
-    once. Within a transaction the second run could only say that the first has failed.
+    What fails is run once more by SQLAlchemy, for its errors; each guid is stored once. Within a transaction the second
+    run could only say that the first has failed.
     """
     dbapi = connection.dialect.dbapi
     assert dbapi is not None

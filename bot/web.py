@@ -37,7 +37,7 @@ class Application(FastAPI):
     def __init__(self, gate: WebhookGate, **options: Any) -> None:
         super().__init__(**options)
         self._gate = gate
-        trusted = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")
+        trusted = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
         self._behind_proxy: ASGIApp = ProxyHeadersMiddleware(super().__call__, trusted)  # type: ignore[arg-type,assignment]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

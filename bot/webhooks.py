@@ -79,7 +79,7 @@ class WebhookGate:
             try:
                 delivery_id = await self._ingest.store(found)
             except NotStoredError as error:
-                _log.exception("webhook.not_stored", guid=guid)
+                _log.warning("webhook.not_acknowledged", guid=guid, reason=str(error))
                 # GitHub keeps what was not acknowledged: it can be delivered again.
                 words = "The delivery could not be stored."
                 raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, words) from error
@@ -103,7 +103,7 @@ class WebhookGate:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    def _look_at(self, guid: str, event: str, body: bytes, signature: str | None) -> Arrival:
+    def _look_at(self, guid: str, event: str, body: bytes, signature: str) -> Arrival:
         try:
             verify(body, signature, self._secret)
             return arrival(guid, event, body)

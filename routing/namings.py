@@ -8,8 +8,8 @@ time than ten do: that it is good there may have nothing to do with the voter.
 
 What a model's attempts on the dimension have shown, the other voters know. There a naming adds only what it is over
 the usual naming of these attempts, as far as they are believed. Before anything was seen, all naming voters together
-add ALL_TOGETHER to a model that all of them name for certain; and a voter's word never counts against the model that it
-names, since a model that is passed over for it would never be seen to be good.
+add ALL_TOGETHER to a model that all of them name for certain; and what a voter's word is worth is never below 0, since
+a model that is passed over because it was named would never be seen to be good.
 """
 
 import math
@@ -156,7 +156,7 @@ class NamingRecord:
 def _mode(precision: Floats, moment: Floats, free: int) -> Floats:
     """Return the mode of a Gaussian (K,), of which all but the first `free` places are kept from falling below 0.
 
-    The lowest is left out until none is below.
+    The lowest is left out until none is below, which is nearly always that mode, and found in a few steps.
     """
     kept = np.arange(len(moment))
     while True:

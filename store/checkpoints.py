@@ -22,8 +22,6 @@ _EVERY_BYTES = 4 * 1024 * 1024
 """As SQLite does by itself: 1,000 pages."""
 _LONG_PAGES = 4_000
 """16 MB: the log is begun anew once it is longer."""
-_AT_MOST_PAGES = 16_000
-"""64 MB: where a storm of writes outruns this, its writer does a checkpoint of its own."""
 
 
 class Checkpoints:
@@ -73,10 +71,16 @@ class Checkpoints:
             try:
                 with self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                     _busy, pages, _moved = connection.execute(_CHECKPOINT).one()
-                os.fsync(_descriptor(str(self._database.engine.url.database)))
+                    path = file_of(connection)
+                os.fsync(_descriptor(path))
                 self._rest_due = pages > _LONG_PAGES
             except (SQLAlchemyError, OSError):  # busy: the next one does more
                 continue
+
+
+def file_of(connection: Connection) -> str:
+    """Return the path of a database, which its URL may give in more than one way."""
+    return str(next(path for _, name, path in connection.execute(text("PRAGMA database_list")) if name == "main"))
 
 
 @cache
@@ -90,5 +94,5 @@ def _descriptor(path: str) -> int:
 
 _CHECKPOINT = text("PRAGMA wal_checkpoint(PASSIVE)")
 """As much as can be done without waiting for anybody. Tells whether it was busy, the log's pages, and those moved."""
-LEAVE_CHECKPOINTS_TO_OTHERS = text(f"PRAGMA wal_autocheckpoint={_AT_MOST_PAGES}")
+LEAVE_CHECKPOINTS_TO_OTHERS = text("PRAGMA wal_autocheckpoint=0")
 """For the connection whose commits must be short."""

@@ -89,12 +89,14 @@ def _engine(url: str) -> Engine:
     if backend == "sqlite":
         if parsed.database:
             _make_folder(Path(parsed.database).parent)
-        engine = create_engine(parsed, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000})
+        engine = create_engine(
+            parsed, hide_parameters=True, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000}
+        )
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_immediate)
         return engine
     if backend == "postgresql":
-        return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        return create_engine(parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
     raise ConfigurationError(f"DATABASE_URL: '{backend}' is not supported. Use sqlite or postgresql.")
 
 

@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import structlog
+
 from bot.errors import NotStoredError
 from bot.inbox import Arrival
 from bot.ingest.inboxes import Inbox, open_inbox
 from bot.ingest.waker import Waker
 from store.database import Database
 
+_log = structlog.get_logger(__name__)
 _MOST_AT_ONCE = 200
-_MOST_BYTES_AT_ONCE = 32 * 1024 * 1024
+_MOST_BYTES_AT_ONCE = 2 * 1024 * 1024
+_LONGEST_END_S = 30.0
 _Result = int | NotStoredError | None
 
 
@@ -46,7 +50,8 @@ class Ingest:
         """Store what waits and end."""
         self._ended = True
         self._some.set()
-        await self._task
+        await asyncio.wait([self._task], timeout=_LONGEST_END_S)
+        self._task.cancel()
         await asyncio.to_thread(self._waker.close)
 
     async def store(self, arrival: Arrival) -> int | None:
@@ -85,7 +90,8 @@ class Ingest:
         try:
             results = await self._inbox.store([one.arrival for one in batch])
         except Exception as error:  # noqa: BLE001  (each of them answers for itself, and the next ones are stored)
-            results = [_not_stored(error) for _ in batch]
+            _log.exception("webhook.not_stored", deliveries=len(batch))
+            results = [NotStoredError(type(error).__name__)] * len(batch)
         for waiting, result in zip(batch, results, strict=True):
             _tell(waiting.stored, result)
         self._waker.wake([result for result in results if isinstance(result, int)])
@@ -95,12 +101,6 @@ def _tell(stored: "asyncio.Future[int | None]", result: _Result) -> None:
     if stored.done():  # whoever waited has gone
         return
     if isinstance(result, NotStoredError):
-        stored.set_exception(result)
+        stored.set_exception(NotStoredError(str(result)))  # each with a trace of its own
     else:
         stored.set_result(result)
-
-
-def _not_stored(cause: Exception) -> NotStoredError:
-    error = NotStoredError(f"{type(cause).__name__}: {cause}")
-    error.__cause__ = cause
-    return error

@@ -1,5 +1,6 @@
 """The inbox on Postgres: over a connection of the event loop's own, which goes on while the server works."""
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 
@@ -9,6 +10,8 @@ from bot.inbox import Arrival
 from store.database import Database
 from store.states import DeliveryState
 from store.types import utc_now
+
+_PATIENCE_S = 5.0
 
 # One text for any number of rows: the driver and the server prepare it once.
 _INSERT = (
@@ -31,6 +34,7 @@ class PostgresInbox:
 
         Raises:
             psycopg.Error: the server cannot be reached or refuses.
+            TimeoutError: it does not answer. GitHub waits for 10 s at most.
         """
         rows: dict[str, Arrival] = {}
         for one in arrivals:
@@ -48,18 +52,28 @@ class PostgresInbox:
         known = self._connection is not None
         try:
             return await self._insert_once(rows)
-        except psycopg.OperationalError:
-            # The server was restarted since the last time. Storing again is harmless: each guid is stored once.
+        except psycopg.Error:
+            # The server was restarted since the last time, or what was prepared is forgotten or outdated. Storing again
+            # is harmless: each guid is stored once.
             await self.close()
             if not known:
                 raise
+        except TimeoutError:
+            await self.close()
+            raise
+        try:
             return await self._insert_once(rows)
+        except (psycopg.Error, TimeoutError):
+            await self.close()
+            raise
 
     async def _insert_once(self, rows: Sequence[Arrival]) -> dict[str, int]:
-        if self._connection is None:
-            arguments, options = self._database.engine.dialect.create_connect_args(self._database.engine.url)
-            self._connection = await psycopg.AsyncConnection.connect(*arguments, **options, autocommit=True)
         guids, events = [one.guid for one in rows], [one.event for one in rows]
         actions, bodies = [one.action for one in rows], [one.packed for one in rows]
-        cursor = await self._connection.execute(_INSERT, (utc_now(), guids, events, actions, bodies))
-        return dict(await cursor.fetchall())
+        async with asyncio.timeout(_PATIENCE_S):
+            if self._connection is None:
+                arguments, options = self._database.engine.dialect.create_connect_args(self._database.engine.url)
+                options["autocommit"] = True
+                self._connection = await psycopg.AsyncConnection.connect(*arguments, **options)
+            cursor = await self._connection.execute(_INSERT, (utc_now(), guids, events, actions, bodies))
+            return dict(await cursor.fetchall())

@@ -1,11 +1,12 @@
 """The inbox on SQLite: the event loop writes to the log, a thread waits for the disk.
 
-The connection's own commits do not wait for the disk (`synchronous=NORMAL`); the log is synced before anybody is told,
-as SQLite does itself at `FULL`. So the loop goes on with the next deliveries meanwhile, and no second thread
-contends for the interpreter. https://www.sqlite.org/pragma.html#pragma_synchronous
+The connection's own commits do not wait for the disk (`synchronous=NORMAL`); the log is synced before anybody is told.
+So the loop goes on with the next deliveries meanwhile, and no second thread contends for the interpreter.
+https://www.sqlite.org/pragma.html#pragma_synchronous
 """
 
 import asyncio
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from bot.inbox import Arrival, store_all
-from store.checkpoints import LEAVE_CHECKPOINTS_TO_OTHERS, Checkpoints
+from store.checkpoints import LEAVE_CHECKPOINTS_TO_OTHERS, Checkpoints, file_of
 from store.database import BUSY_TIMEOUT_MS, Database
 
 _log = structlog.get_logger(__name__)
@@ -41,6 +42,8 @@ class SqliteInbox:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._opened: _Opened | None = None
+        self._doubtful = False
+        """A sync has failed: nothing that is in the log may be believed to be on the disk."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ingest")
         self._checkpoints = Checkpoints(database)
         self._checkpoints.start()
@@ -58,9 +61,9 @@ class SqliteInbox:
                 self._opened = await self._in_thread(self._connect)
             elif self._checkpoints.rest_due:
                 await self._in_thread(self._move_the_rest, self._opened.connection)
-            ids = await self._written(self._opened.connection, arrivals, short=sum(sizes) <= _SHORT)
+            ids = await self._written(self._opened, arrivals, short=sum(sizes) <= _SHORT)
             if self._opened.log is not None:
-                await self._in_thread(_sync, self._opened.log)
+                await self._in_thread(self._sync_log, self._opened.log)
         except Exception:
             await self._in_thread(self._disconnect)
             raise
@@ -72,25 +75,49 @@ class SqliteInbox:
         await asyncio.to_thread(self._checkpoints.close)
         self._thread.shutdown()
 
-    async def _written(self, connection: Connection, arrivals: Sequence[Arrival], *, short: bool) -> list[int | None]:
-        if short:
+    async def _written(self, opened: _Opened, arrivals: Sequence[Arrival], *, short: bool) -> list[int | None]:
+        if short and opened.log is not None:
             try:
-                return store_all(connection, arrivals)
+                return store_all(opened.connection, arrivals)
             except OperationalError as error:
                 if not _is_busy(error):
                     raise
-        return await self._in_thread(self._write_patiently, connection, arrivals)
+        return await self._in_thread(self._write_patiently, opened.connection, arrivals)
 
     def _connect(self) -> _Opened:
         connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         connection.detach()  # no other is to get it as it is now
-        connection.execute(LEAVE_CHECKPOINTS_TO_OTHERS)
-        connection.execute(_WAIT_FOR_NOBODY)
-        if connection.execute(text("PRAGMA journal_mode")).scalar_one() != "wal":  # a file system without shared memory
-            return _Opened(connection, None)
-        connection.execute(text("PRAGMA synchronous=NORMAL"))
-        # The log lives as long as this connection does. SQLite has no locks on it that closing this would take off.
-        return _Opened(connection, os.open(f"{self._database.engine.url.database}-wal", os.O_RDONLY))
+        try:
+            if self._doubtful:
+                self._empty_the_log(connection)
+            connection.execute(LEAVE_CHECKPOINTS_TO_OTHERS)
+            connection.execute(_WAIT_FOR_NOBODY)
+            if connection.execute(text("PRAGMA journal_mode")).scalar_one() != "wal":  # a disk without shared memory
+                return _Opened(connection, None)
+            connection.execute(text("PRAGMA synchronous=NORMAL"))
+            # The log lives as long as this connection does. SQLite has no locks on it that closing this would take off.
+            return _Opened(connection, os.open(f"{file_of(connection)}-wal", os.O_RDONLY))
+        except BaseException:
+            connection.close()
+            raise
+
+    def _sync_log(self, log: int) -> None:
+        try:
+            _sync(log)
+        except OSError:
+            self._doubtful = True
+            raise
+
+    def _empty_the_log(self, connection: Connection) -> None:
+        """Move all of a log into the database of which a part may not have reached the disk.
+
+        What is committed there counts as known, and what would be written behind it could not be read without it; a
+        second sync of the same pages tells nothing (https://wiki.postgresql.org/wiki/Fsync_Errors).
+        """
+        busy, _pages, _moved = connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+        if busy:
+            raise OSError(errno.EBUSY, "what did not reach the disk before could not be written again yet")
+        self._doubtful = False
 
     def _write_patiently(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[int | None]:
         connection.execute(text(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}"))

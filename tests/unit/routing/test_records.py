@@ -36,7 +36,14 @@ def test_the_voter_that_is_nearer_gains_weight_within_bounds() -> None:
 def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random: object) -> None:
     evidence = [
         make_evidence(
-            key, "small", score, final=final, minutes=n, views={"v": view, "w": 0.5}, namings={"n": view - 0.5}
+            key,
+            ("small", "large")[n % 2],
+            score,
+            final=final,
+            minutes=n,
+            dimension=(Dimension.BUG_FIXING, Dimension.ALGORITHM, Dimension.TEST_GENERATION)[n % 3],
+            views={"v": view, "w": 0.5},
+            namings={"n": view - 0.5, "m": 0.5 - view / 2},
         )
         for n, (key, score, view, final) in enumerate(raw)
     ]
@@ -52,7 +59,7 @@ def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random
         found.append(
             (
                 record.weights({"v": 1.0, "w": 1.0}, "bug_fixing"),
-                namings.additions({"n": 1.0}, {"n": {"small": 0.5, "large": -0.5}}, "bug_fixing"),
+                namings.additions({"n": 1.0, "m": 1.0}, {"n": {"small": 0.5, "large": -0.5}}, "bug_fixing"),
                 calibration.passes(make_task(), ["small"], np.array([[0.0, 1.0]])).tolist(),
             )
         )
