@@ -4,6 +4,8 @@ Each of ours is in the database, on the disk, before it is acknowledged; Probot'
 side; the load comes from a process of its own over a fixed number of connections, with signed bodies of 12 KB: GitHub's
 published example of an opened issue, its text made longer.
 
+Each side is measured in several rounds, in turn; the figures are medians.
+
 - `rps`: answers a second, as fast as they come. `ratio_to_probot`: by Probot's in the same run.
 - `p99_ms`: the latency at half of that rate, counted from the moment a request was due.
 - `lost`: acknowledged deliveries that are not in the database after the server was ended by SIGKILL under load.

@@ -93,11 +93,21 @@ def store_delivery(database: Database, guid: str, event: str, body: bytes) -> in
 def store_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[int | None]:
     """Store deliveries by one statement, all or none; returns the id of each, or None where its guid is known."""
     now = _moment(connection)
+    rows = first_of_each(arrivals)
+    values = tuple(value for one in rows for value in (one.guid, one.event, one.action, one.packed, now))
+    return ids_of_each(arrivals, _executed(connection, [one.guid for one in rows], values))
+
+
+def first_of_each(arrivals: Sequence[Arrival]) -> list[Arrival]:
+    """Return what a statement may insert: of each guid the first."""
     rows: dict[str, Arrival] = {}
     for one in arrivals:
         rows.setdefault(one.guid, one)
-    values = tuple(value for one in rows.values() for value in (one.guid, one.event, one.action, one.packed, now))
-    ids = _executed(connection, list(rows), values)
+    return list(rows.values())
+
+
+def ids_of_each(arrivals: Sequence[Arrival], ids: dict[str, int]) -> list[int | None]:
+    """Return the id of each arrival's row, or None where its guid was known before it. Takes `ids` apart."""
     return [ids.pop(one.guid, None) for one in arrivals]
 
 

@@ -19,7 +19,7 @@ def bench(
     tasks: Path | None = typer.Option(None, help="`routing`: the tasks of a stream of your own (JSON Lines)."),
     results: Path | None = typer.Option(None, help="`routing`: what each model did on each task (CSV)."),
     models: Path | None = typer.Option(None, help="`routing`: the pool with its prices (JSON)."),
-    connections: int | None = typer.Option(None, min=1, help="`ingest`: over how many webhooks come at once."),
+    connections: int | None = typer.Option(None, min=1, help="`ingest`: how many connections deliver at once."),
     out: Path | None = typer.Option(None, help="`routing`: a folder for the tables and plots."),
     short: bool = typer.Option(False, "--short", help="`routing`: few runs, held against the accepted figures."),
     accept: bool = typer.Option(False, "--accept", help="`routing --short`: accept the figures as the new reference."),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from bot.inbox import Arrival
+from bot.inbox import Arrival, first_of_each, ids_of_each
 from store.database import Database
 from store.states import DeliveryState
 from store.types import utc_now
@@ -36,11 +36,7 @@ class PostgresInbox:
             psycopg.Error: the server cannot be reached or refuses.
             TimeoutError: it does not answer. GitHub waits for 10 s at most.
         """
-        rows: dict[str, Arrival] = {}
-        for one in arrivals:
-            rows.setdefault(one.guid, one)
-        ids = await self._insert(list(rows.values()))
-        return [ids.pop(one.guid, None) for one in arrivals]
+        return ids_of_each(arrivals, await self._insert(first_of_each(arrivals)))
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
