@@ -10,13 +10,14 @@ from rich.progress import Progress, TimeElapsedColumn
 
 from bench.routing import reference
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
+from bench.routing.drift import SOON, drift_figures, drift_streams
 from bench.routing.errors import StreamError
 from bench.routing.figures import CI, figures
 from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
 from bench.routing.stream import Stream, read_stream
-from bench.routing.synthetic import RECIPES, synthetic_stream
+from bench.routing.synthetic import DRIFT_PREFIX, RECIPES, synthetic_stream
 from bench.routing.tracks import DELAYS, Played, Track
 
 PROCESSES = 2
@@ -35,6 +36,8 @@ class Size:
     """Of the stream without cells that were never run."""
     synthetic: int
     recipes: tuple[str, ...]
+    drift: int
+    """Streams in which a model gets much better."""
     delays: tuple[int, ...]
     id_tasks: int | None
     id_seeds: int
@@ -49,6 +52,7 @@ FULL = Size(
     run_only=10,
     synthetic=3,
     recipes=tuple(RECIPES),
+    drift=12,
     delays=DELAYS,
     id_tasks=None,
     id_seeds=8,
@@ -61,6 +65,7 @@ SHORT = Size(
     run_only=0,
     synthetic=3,
     recipes=("mixed", "dear"),
+    drift=0,
     delays=(0,),
     id_tasks=300,
     id_seeds=3,
@@ -108,7 +113,7 @@ def run(
             progress.update(bar, advance=sizes[run.stream], description=f"{run.player} on {run.stream}")
 
         played = run_all(all_players, runs, PROCESSES, ended)
-    found = figures(played)
+    found = figures(played) | drift_figures(played, [s for s in streams if s.name.startswith(DRIFT_PREFIX)])
     text = _text(found, all_players)
     console.print(Markdown(text))
     if out is not None:
@@ -134,6 +139,7 @@ def _streams(
         for name, recipe in RECIPES.items()
         if name in size.recipes
     ]
+    streams += drift_streams(size.drift)
     if data is None:
         return streams
     ood = read_stream(
@@ -148,12 +154,15 @@ def _runs(all_players: Contest, size: Size) -> list[Run]:
     runs: list[Run] = []
     for stream, players in all_players.players.items():
         published = stream == "id"
-        at_once = stream.startswith("synthetic_") or stream.endswith(".run_only")
+        drift = stream.startswith(DRIFT_PREFIX)
+        at_once = drift or stream.startswith("synthetic_") or stream.endswith(".run_only")
         tracks = (Track.ONE_SHOT,) if published else tuple(Track)
         for player in players:
             if player != ROUTER and not size.peers:
                 continue
             if player.startswith("ablation.") and (published or at_once):
+                continue
+            if drift and _order_free(player):
                 continue
             permutations = _permutations(stream, player, size)
             for track in tracks:
@@ -174,7 +183,7 @@ def _order_free(player: str) -> bool:
 def _permutations(stream: str, player: str, size: Size) -> int:
     if _order_free(player):
         return 0
-    if stream == "id":
+    if stream == "id" or stream.startswith(DRIFT_PREFIX):
         return 0
     if stream.startswith("synthetic_"):
         return size.synthetic
@@ -184,14 +193,16 @@ def _permutations(stream: str, player: str, size: Size) -> int:
 
 def _text(found: dict[str, float], all_players: Contest) -> str:
     groups = []
-    for stream in all_players.arenas:
+    for stream in dict.fromkeys("drift" if name.startswith(DRIFT_PREFIX) else name for name in all_players.arenas):
         groups += [stream] if stream == "id" else [f"{stream}.track{int(track)}" for track in Track]
     names = {name for players in all_players.players.values() for name in players if name != ROUTER}
     peers = sorted(name for name in names if name.startswith("peer."))
     ablations = sorted(names.difference(peers))
     head = (
         "CumReg and AvgPerf of the released order and the mean of the permutations, with 95% intervals; "
-        "delays are in tasks, means of the permutations. $ is for the whole stream.\n\n"
+        "delays are in tasks, means of the permutations. $ is for the whole stream. On the drift streams a hopeless "
+        f"model gets much better: 'found' is the share of them (%) in which half of the later tasks went to it within "
+        f"{SOON} of its outcomes, 'outcomes' how many that took (median).\n\n"
     )
     parts = [head + tables(found, groups, ["", *peers])]
     if ablations and (shown := tables(found, groups, ["", *ablations])):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench.routing.contest import RELEASED, ROUTER, Run
+from bench.routing.synthetic import DRIFT_PREFIX
 from bench.routing.tracks import Played
 
 CI = "_ci95"
@@ -15,7 +16,8 @@ CI = "_ci95"
 def figures(played: Mapping[Run, Played]) -> dict[str, float]:
     """Return `STREAM.trackN[.delayD].(released|permuted).(cumreg|avgperf|usd)`; a one-track stream names no track.
 
-    Peers and ablations have their name in front. `STREAM.trackN.delayD.cumreg` is short for the permuted mean.
+    The drift streams are one group, `drift`. Peers and ablations have their name in front.
+    `STREAM.trackN.delayD.cumreg` is short for the permuted mean.
     """
     one_track = {
         stream
@@ -39,7 +41,7 @@ def figures(played: Mapping[Run, Played]) -> dict[str, float]:
 
 def _prefix(run: Run, one_track: bool) -> str:
     parts = [] if run.player == ROUTER else [run.player]
-    parts.append(run.stream)
+    parts.append("drift" if run.stream.startswith(DRIFT_PREFIX) else run.stream)
     if not one_track:
         parts.append(f"track{int(run.track)}")
     if run.delay:

@@ -11,6 +11,8 @@ _COLUMNS = (
     "permuted.cumreg",
     "delay10.cumreg",
     "delay50.cumreg",
+    "found",
+    "outcomes",
 )
 
 

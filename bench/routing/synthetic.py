@@ -13,8 +13,8 @@ from bench.routing.stream import Stream, StreamTask
 from routing.pool import PRIOR_TOKENS_IN, PRIOR_TOKENS_OUT, ModelPool, ModelSpec
 from routing.types import Dimension
 
-_KINDS = (Dimension.BUG_FIXING, Dimension.CODE_GENERATION, Dimension.TEST_GENERATION, Dimension.CODE_REFACTORING)
-_SUBJECTS = ("parser", "calendar", "session", "renderer", "scheduler", "encoder", "migration", "checkout")
+KINDS = (Dimension.BUG_FIXING, Dimension.CODE_GENERATION, Dimension.TEST_GENERATION, Dimension.CODE_REFACTORING)
+SUBJECTS = ("parser", "calendar", "session", "renderer", "scheduler", "encoder", "migration", "checkout")
 _HARD = ("deadlock", "concurrency", "rewrite", "architecture", "distributed", "numerical")
 _EASY = ("typo", "docstring", "rename", "default", "message", "import")
 
@@ -34,7 +34,7 @@ class Recipe:
     false_pass: float = 0.4
     """How often a wrong patch applies."""
     better_from: int = 0
-    """From this task on the model called `riser` solves nearly everything; 0: never."""
+    """From this task on the model called RISER, the worst until then, solves nearly everything; 0: never."""
 
 
 RECIPES = {
@@ -46,6 +46,10 @@ RECIPES = {
 }
 DRIFT = Recipe(models=5, tasks=400, better_from=150)
 """A model that gets much better in mid-stream."""
+RISER = "riser"
+"""Its name."""
+DRIFT_PREFIX = "drift_"
+"""Of the names of such streams."""
 
 
 def synthetic_stream(name: str, recipe: Recipe, seed: int) -> Stream:
@@ -55,38 +59,38 @@ def synthetic_stream(name: str, recipe: Recipe, seed: int) -> Stream:
     # What the market asks follows ability with a good deal of noise.
     rank = np.argsort(np.argsort(abilities + rng.normal(0, recipe.ability_spread, recipe.models)))
     mean_usd = recipe.dearest_usd * 200.0 ** (rank / max(recipe.models - 1, 1) - 1.0)
-    kinds = rng.integers(len(_KINDS), size=recipe.tasks)
+    kinds = rng.integers(len(KINDS), size=recipe.tasks)
     difficulty = rng.normal(0, recipe.difficulty_spread, recipe.tasks)
-    bents = rng.normal(0, recipe.bent_spread, (len(_KINDS), recipe.models))
+    bents = rng.normal(0, recipe.bent_spread, (len(KINDS), recipe.models))
     logits = abilities[None, :] + bents[kinds] - difficulty[:, None]
-    if recipe.better_from:
-        riser = int(np.argsort(abilities)[0])
+    riser = int(np.argsort(abilities)[0]) if recipe.better_from else None
+    if riser is not None:
         logits[recipe.better_from :, riser] = 4.0
     resolved = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(float)
     passes = np.maximum(resolved, rng.random(resolved.shape) < recipe.false_pass)
     usd = mean_usd[None, :] * rng.lognormal(-0.125, 0.5, resolved.shape)
-    specs = []
-    for number, cost in enumerate(mean_usd):
-        # An output token costs five times an input token; together an expected attempt costs about the true mean.
-        price = 1e6 * cost / (PRIOR_TOKENS_IN + 5 * PRIOR_TOKENS_OUT) * rng.lognormal(0, 0.4)
-        specs.append(
-            ModelSpec(
-                name="riser" if recipe.better_from and number == int(np.argsort(abilities)[0]) else f"m{number}",
-                litellm_id=f"synthetic/m{number}",
-                input_usd_per_mtok=float(price),
-                output_usd_per_mtok=float(5 * price),
-            )
-        )
+    specs = [
+        spec(RISER if number == riser else f"m{number}", cost * rng.lognormal(0, 0.4))
+        for number, cost in enumerate(mean_usd)
+    ]
     tasks = tuple(
-        StreamTask(_text(rng, kind, hardness), _KINDS[kind]) for kind, hardness in zip(kinds, difficulty, strict=True)
+        StreamTask(text(rng, KINDS[kind], hardness), KINDS[kind])
+        for kind, hardness in zip(kinds, difficulty, strict=True)
     )
     every = np.ones_like(resolved, dtype=bool)
     return Stream(name, tasks, ModelPool(tuple(specs)), resolved, passes, usd, every, every)
 
 
-def _text(rng: np.random.Generator, kind: int, difficulty: float) -> str:
+def spec(name: str, cost_usd: float) -> ModelSpec:
+    """Return a model whose attempts cost this by its price: an output token costs five times an input token."""
+    price = 1e6 * cost_usd / (PRIOR_TOKENS_IN + 5 * PRIOR_TOKENS_OUT)
+    return ModelSpec(name=name, litellm_id=f"synthetic/{name}", input_usd_per_mtok=price, output_usd_per_mtok=5 * price)
+
+
+def text(rng: np.random.Generator, kind: Dimension, difficulty: float, subject: str | None = None) -> str:
+    """Draw a task's text: its words tell the kind, the subject (None: any) and, with some noise, the difficulty."""
     told = difficulty + rng.normal(0, 1.0)
     words = _HARD if told > 0 else _EASY
-    subject = _SUBJECTS[int(rng.integers(len(_SUBJECTS)))]
-    said = [str(_KINDS[kind]).replace("_", " "), subject, *rng.choice(words, size=2, replace=False)]
+    subject = subject or SUBJECTS[int(rng.integers(len(SUBJECTS)))]
+    said = [str(kind).replace("_", " "), subject, *rng.choice(words, size=2, replace=False)]
     return f"{' '.join(said)} in the {subject} module"

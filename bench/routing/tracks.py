@@ -61,7 +61,8 @@ class Played:
     regrets: Floats
     resolved: Floats
     usd: Floats
-    attempts: NDArray[np.int64]
+    tried: tuple[tuple[int, ...], ...]
+    """The models of each task's attempts, in their order."""
 
     @property
     def cumreg(self) -> float:
@@ -76,7 +77,7 @@ def play(stream: Stream, order: Sequence[int] | NDArray[np.int64], player: Playe
     """Run a player over a stream. What becomes of a task is revealed before the `delay` + 1st task after it."""
     best = stream.rewards.max(axis=1)
     waiting: deque[tuple[int, list[Tried]]] = deque()
-    rows = []
+    rows, models = [], []
     for task in map(int, order):
         while len(waiting) > delay:
             player.reveal(*waiting.popleft())
@@ -84,9 +85,10 @@ def play(stream: Stream, order: Sequence[int] | NDArray[np.int64], player: Playe
         waiting.append((task, tried))
         usd = sum(stream.usd[task, t.model] for t in tried)
         resolved = stream.resolved[task, tried[-1].model]
-        rows.append((best[task] - (resolved - USD_WEIGHT * usd), resolved, usd, len(tried)))
-    regrets, resolved_, usd_, attempts = np.array(rows).T
-    return Played(regrets, resolved_, usd_, attempts.astype(np.int64))
+        rows.append((best[task] - (resolved - USD_WEIGHT * usd), resolved, usd))
+        models.append(tuple(t.model for t in tried))
+    regrets, resolved_, usd_ = np.array(rows).T
+    return Played(regrets, resolved_, usd_, tuple(models))
 
 
 def _attempt(stream: Stream, task: int, player: Player, track: Track) -> list[Tried]:

@@ -89,9 +89,9 @@ def test_the_tracks_differ_in_what_stops_the_attempts(stream: Stream) -> None:
     honest = play(stream, range(3), Scripted(1, 0), Track.HONEST, 0)
     label = play(stream, range(3), Scripted(0, 1), Track.LABEL, 0)
 
-    assert one.attempts.tolist() == [1, 1, 1]
-    assert honest.attempts.tolist() == [2, 1, 1]  # the patch of `large` on the first task does not apply
-    assert label.attempts.tolist() == [1, 1, 2]
+    assert one.tried == ((1,), (1,), (1,))
+    assert honest.tried == ((1, 0), (1,), (1,))  # the patch of `large` on the first task does not apply
+    assert label.tried == ((0,), (0,), (0, 1))
     assert label.regrets.tolist() == pytest.approx([0, 0, 0.8 - (1 - 0.21)])
     assert (one.avgperf, honest.avgperf, label.avgperf) == pytest.approx((200 / 3, 100, 100))
 

@@ -1,0 +1,61 @@
+"""How soon a router sees that a model got much better in mid-stream (`bench.routing.synthetic`, DRIFT)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bench.routing.contest import ROUTER, Run
+from bench.routing.stream import Stream
+from bench.routing.synthetic import DRIFT, DRIFT_PREFIX, RISER, synthetic_stream
+from bench.routing.tracks import Played
+
+LEAST_LATER = 20
+"""Tasks that must be left for a share of them to say anything."""
+SOON = 40
+"""Outcomes of the model within which it is to be found."""
+
+
+def drift_streams(count: int) -> list[Stream]:
+    """Draw streams in which a hopeless model gets much better."""
+    return [synthetic_stream(f"{DRIFT_PREFIX}{seed}", DRIFT, seed) for seed in range(count)]
+
+
+def outcomes_until_found(tried: Sequence[tuple[int, ...]], riser: int, better_from: int) -> int | None:
+    """Return how many outcomes of the better model came before half of the later tasks went to it first.
+
+    Args:
+        tried: the models of each task's attempts, in the order of the run.
+        riser: the model that got better.
+        better_from: the task from which on it is.
+
+    None: with no number of its outcomes did half of what was left go to it, LEAST_LATER tasks at least.
+    """
+    later = tried[better_from:]
+    first = np.array([models[0] == riser for models in later])
+    seen = np.cumsum([0, *(riser in models for models in later[:-1])])
+    for outcomes in range(int(seen[-1]) + 1):
+        rest = first[int(np.searchsorted(seen, outcomes)) :]
+        if len(rest) < LEAST_LATER:
+            return None
+        if rest.mean() >= 0.5:
+            return outcomes
+    return None
+
+
+def drift_figures(played: Mapping[Run, Played], streams: Sequence[Stream]) -> dict[str, float]:
+    """Return `drift.trackN.found`, the share of streams (%) in which the router found the better model within SOON
+    of its outcomes, and `drift.trackN.outcomes`, the median of them where it found it at all; peers' likewise."""
+    risers = {stream.name: stream.models.index(RISER) for stream in streams}
+    needed: dict[str, list[int | None]] = {}
+    for run, result in played.items():
+        if run.stream in risers:
+            name = "" if run.player == ROUTER else f"{run.player}."
+            found = outcomes_until_found(result.tried, risers[run.stream], DRIFT.better_from)
+            needed.setdefault(f"{name}drift.track{int(run.track)}", []).append(found)
+    figures = {}
+    for prefix, counts in needed.items():
+        known = [count for count in counts if count is not None]
+        figures[f"{prefix}.found"] = 100 * sum(count <= SOON for count in known) / len(counts)
+        if known:
+            figures[f"{prefix}.outcomes"] = float(np.median(known))
+    return figures

@@ -1,0 +1,185 @@
+"""Many drawn worlds of one kind, to choose between routers by what they bring on average.
+
+A single stream says little: between two routers that are equally good the exploration's luck alone moves its CumReg by
+a tenth. So each world draws everything anew: how good its models are and how much they differ, what is published of
+them (right on average, and more or less telling), how hard the tasks are, what is best at which kind of task, prices.
+
+`python -m bench.routing.worlds` plays the router and its peers on worlds of every kind, and on the one-shot track a
+player that knows how they are drawn (`bench.routing.informed`). `--out FILE` keeps the regrets;
+`--against FILE` compares with those of an earlier run, world by world.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bench.routing.contest import RELEASED, ROUTER, Arena, Contest, Maker, Run, makers, run_all
+from bench.routing.informed import Informed
+from bench.routing.stream import Stream, StreamTask
+from bench.routing.synthetic import KINDS, SUBJECTS, spec, text
+from bench.routing.tracks import Track
+from routing.logits import logit, sigmoid
+from routing.pool import ModelPool
+
+PROCESSES = 2
+INFORMED = "informed"
+PLAYERS = (ROUTER, "peer.linucb", "peer.lints", "peer.knn", "peer.epsilon_greedy", "peer.random", "peer.best_chain")
+
+
+@dataclass(frozen=True)
+class WorldKind:
+    """What all worlds of a kind have in common. Levels and spreads are logits."""
+
+    models: int = 8
+    tasks: int = 176
+    level: float = -0.2
+    spread: float = 0.7
+    """Between models."""
+    bents: tuple[float, float] = (0.2, 1.0)
+    """Least and greatest spread of a model between kinds of task."""
+    kinds_of_task: int | None = None
+    """None: one to four."""
+    subject_spread: float = 0.0
+    """Of a model between subjects, which only the text tells."""
+    dearest_usd: float = 1.0
+    """Typical cost of an attempt of the dearest model."""
+    published: bool = True
+    """False: nothing is published of the models, and only prices are known."""
+
+
+WORLD_KINDS: Mapping[str, WorldKind] = {
+    "usual": WorldKind(),
+    "unpublished": WorldKind(published=False),
+    "many_models": WorldKind(models=20),
+    "few_models": WorldKind(models=3),
+    "dear": WorldKind(dearest_usd=4.0),
+    "cheap": WorldKind(dearest_usd=0.03),
+    "easy": WorldKind(level=2.0),
+    "hopeless": WorldKind(level=-3.0),
+    "specialists": WorldKind(kinds_of_task=4, bents=(1.2, 1.6), tasks=400),
+    "subjects": WorldKind(subject_spread=1.2, tasks=400),
+    "long": WorldKind(tasks=800),
+}
+
+
+@dataclass(frozen=True)
+class ToldPool(ModelPool):
+    """A pool of which something is published that no file of the profile has."""
+
+    told: Mapping[str, float] = field(default_factory=dict)
+    """Expected scores by name."""
+
+    @cached_property
+    def priors(self) -> dict[str, float]:
+        return dict(self.told)
+
+
+def world(kind: WorldKind, seed: int) -> Stream:
+    """Draw a world of a kind. The same seed draws the same one."""
+    rng = np.random.default_rng([seed, 606])
+    level, spread = rng.normal(kind.level, 0.7), kind.spread * np.exp(rng.normal(0, 0.35))
+    abilities = rng.normal(0, spread, kind.models)
+    # What is published says with a correlation of 0.4 to 0.85 who is better, and shows a fraction of the differences.
+    telling = rng.uniform(0.4, 0.85)
+    places = telling * abilities / spread + np.sqrt(1 - telling**2) * rng.normal(size=kind.models)
+    told = sigmoid(logit(0.55) + places * 0.35 * np.exp(rng.normal(0, 0.3)))
+    count = int(rng.integers(1, 5))
+    count = kind.kinds_of_task or count
+    kinds = rng.choice(count, size=kind.tasks, p=rng.dirichlet(np.ones(count) * 1.5))
+    difficulty = rng.normal(0, rng.uniform(0.5, 3.0), kind.tasks)
+    bents = rng.normal(0, rng.uniform(*kind.bents), (count, kind.models))
+    reached = level + abilities + bents[kinds] - difficulty[:, None]
+    subjects = None
+    if kind.subject_spread:
+        subjects = rng.integers(len(SUBJECTS), size=kind.tasks)
+        reached += rng.normal(0, kind.subject_spread, (len(SUBJECTS), kind.models))[subjects]
+    resolved = (rng.random(reached.shape) < sigmoid(reached)).astype(float)
+    passes = np.maximum(resolved, rng.random(resolved.shape) < rng.uniform(0.2, 0.9))
+    rank = np.argsort(np.argsort(abilities + rng.normal(0, spread, kind.models)))
+    dearest = kind.dearest_usd * np.exp(rng.normal(0, 0.6))
+    ratio = np.exp(rng.uniform(np.log(10), np.log(200)))
+    mean_usd = dearest * ratio ** (rank / (kind.models - 1) - 1.0)
+    usd = mean_usd * rng.lognormal(-0.125, 0.5, resolved.shape)
+    specs = tuple(spec(f"m{number}", cost * rng.lognormal(0, 0.5)) for number, cost in enumerate(mean_usd))
+    pool = (
+        ToldPool(specs, told=dict(zip((s.name for s in specs), told.tolist(), strict=True)))
+        if kind.published
+        else ModelPool(specs)
+    )
+    tasks = tuple(
+        StreamTask(text(rng, KINDS[k], difficulty[t], None if subjects is None else SUBJECTS[subjects[t]]), KINDS[k])
+        for t, k in enumerate(kinds)
+    )
+    every = np.ones_like(resolved, dtype=bool)
+    return Stream(f"world_{seed}", tasks, pool, resolved, passes, usd, every, every)
+
+
+def regrets(kind: WorldKind, track: Track, worlds: int, players: Sequence[str]) -> dict[str, list[float]]:
+    """Return each player's CumReg on each of the worlds, by the player's name."""
+    arenas = {str(seed): Arena.of(world(kind, seed)) for seed in range(worlds)}
+    contest = Contest(arenas, {name: _makers(arena) for name, arena in arenas.items()})
+    runs = [Run(name, player, track, 0, RELEASED - int(name)) for name in arenas for player in players]
+    played = run_all(contest, runs, PROCESSES)
+    return {player: [played[run].cumreg for run in runs if run.player == player] for player in players}
+
+
+def _makers(arena: Arena) -> dict[str, Maker]:
+    return {**makers(arena), INFORMED: lambda a, _, seed: Informed(a.stream, seed)}
+
+
+def _shown(values: Sequence[float]) -> str:
+    found = np.asarray(values)
+    return f"{found.mean():.1f} ± {_half_width(found):.1f}"
+
+
+def _half_width(values: np.ndarray) -> float:
+    return float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play, print a table with 95% intervals, and compare with an earlier run where one is given."""
+    parser = argparse.ArgumentParser(prog="python -m bench.routing.worlds", description=__doc__.split("\n")[0])
+    parser.add_argument("--kinds", nargs="+", choices=sorted(WORLD_KINDS), default=list(WORLD_KINDS))
+    parser.add_argument("--track", type=int, choices=[int(track) for track in Track], default=1)
+    parser.add_argument("--worlds", type=int, default=20, help="how many of each kind, at least 2")
+    parser.add_argument("--players", nargs="+", metavar="NAME")
+    parser.add_argument("--out", type=Path, help="keep the regrets in this file")
+    parser.add_argument("--against", type=Path, help="compare with the regrets in this file")
+    given = parser.parse_args(arguments)
+    if given.worlds < 2:
+        parser.error(f"--worlds is {given.worlds}; an interval needs at least 2.")
+    if given.players is None:
+        given.players = [*PLAYERS, INFORMED] if given.track == Track.ONE_SHOT else list(PLAYERS)
+    if INFORMED in given.players and given.track != Track.ONE_SHOT:
+        parser.error(f"--players: '{INFORMED}' plays track 1 alone.")
+    if unknown := set(given.players) - set(_makers(Arena.of(world(WORLD_KINDS["few_models"], 0)))):
+        parser.error(f"--players: there is no player '{min(unknown)}'.")
+    before = {} if given.against is None else json.loads(given.against.read_text(encoding="utf-8"))
+    console = Console()
+    table = Table("kind of world", *(player.removeprefix("peer.") for player in given.players))
+    found = {}
+    for name in given.kinds:
+        key = f"{name}.track{given.track}"
+        found[key] = regrets(WORLD_KINDS[name], Track(given.track), given.worlds, given.players)
+        table.add_row(name, *(_shown(values) for values in found[key].values()))
+        for player, values in found[key].items():
+            earlier = before.get(key, {}).get(player, [])[: given.worlds]
+            if len(earlier) == len(values):
+                more = np.subtract(values, earlier)
+                console.print(f"{key} {player}: {more.mean():+.2f} ± {_half_width(more):.2f} beside the earlier run")
+    console.print(f"CumReg on track {given.track}, mean of {given.worlds} worlds of each kind with 95% intervals")
+    console.print(table)
+    if given.out is not None:
+        given.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
