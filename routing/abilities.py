@@ -4,30 +4,23 @@ An attempt that followed failures was made on a harder task than usual. What the
 (`routing.failures`) is an offset of its logit, or models that are tried last would look worse than they are.
 
 Everything is computed from the standing evidence in the order of its time, so that no order of arrival can be seen.
-A model's evidence fades with the number of its newer attempts, and what came before a change for the better is dropped
-(`routing.change`).
+It fades (`routing.recent`), and what came before a model's change for the better is dropped (`routing.change`).
 """
 
-from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 
 import numpy as np
 
 from routing.change import changed_at
-from routing.contexts import SIZE, TEXT, FeatureBook, features
+from routing.contexts import TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook, weight
 from routing.failures import PRIOR_SPREAD, EarlierFailures, Pairs, pairs, spread_and_offsets
 from routing.hierarchy import DEFAULT_SPREADS, STEPS, Posterior, Prior, Rows, Spreads, expected
 from routing.logits import Floats, logits, sigmoid
+from routing.recent import RecentEvidence
 from routing.types import Evidence, Vector
-
-HALF_LIFE = 150.0
-"""Attempts of a model after which an earlier one counts half."""
-WINDOW = 600
-"""Attempts of a model that are looked at: older ones count less than a sixteenth."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +41,6 @@ class Belief:
         return expected(self.mean, np.diag(self.covariance))
 
 
-@dataclass
-class _Rows:
-    """One model's standing evidence in the order of time, and its newest as arrays."""
-
-    order: list[tuple[datetime, str]] = field(default_factory=list)
-    stacked: tuple[Floats, Floats, Floats] | None = None
-    """(N, SIZE) features, (N,) scores and (N,) counts of the newest; None: they have changed."""
-
-
 @dataclass(frozen=True)
 class _Fit:
     prior: Mapping[str, float]
@@ -74,27 +58,23 @@ class Abilities:
         self._own = spreads.own()
         self._book = EvidenceBook()
         self._features = FeatureBook()
-        self._rows: defaultdict[str, _Rows] = defaultdict(_Rows)
+        self._recent = RecentEvidence()
         self._failures = EarlierFailures(self._book)
         self._fit: _Fit | None = None
 
     def learn(self, evidence: Evidence) -> None:
         stands, old = self._book.put(evidence)
-        if self._features.put(evidence) and not stands:
-            self._changed(self._book.get(evidence.key).model)
-        if not stands:
-            return
-        if old is not None:
-            self._unplace(old)
-        insort(self._rows[evidence.model].order, (evidence.at, evidence.key))
-        self._changed(evidence.model)
-        self._failures.put(evidence, old)
+        if self._features.put(evidence) or stands:
+            self._fit = None
+        if stands:
+            self._recent.put(evidence, old)
+            self._failures.put(evidence, old)
 
     def forget(self, key: str) -> None:
         old = self._book.remove(key)
         if old is None:
             return
-        self._unplace(old)
+        self._recent.drop(old)
         self._features.remove(key)
         self._failures.drop(old)
         self._fit = None
@@ -119,17 +99,27 @@ class Abilities:
         if self._fit is None or any(self._fit.prior.get(name) != score for name, score in prior.items()):
             # Models that left the pool still tell how hard tasks are; without a prior of their own they are average.
             level = sum(prior.values()) / len(prior)
-            everyone = {name: level for name, rows in self._rows.items() if rows.order}
+            attempts = self._by_model()
+            everyone = dict.fromkeys(attempts, level)
             everyone |= {} if self._fit is None else self._fit.prior
             everyone |= prior
-            self._fit = self._solve(everyone)
+            self._fit = self._solve(everyone, attempts)
         return self._fit
 
-    def _solve(self, prior: Mapping[str, float]) -> _Fit:
+    def _by_model(self) -> dict[str, list[tuple[str, float]]]:
+        """Return (key, how much it counts) of each model's newest attempts, the oldest first."""
+        found: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
+        keys, counts = self._recent.newest()
+        for key, count in zip(keys, counts.tolist(), strict=True):
+            evidence = self._book.get(key)
+            found[evidence.model].append((key, count * weight(evidence)))
+        return dict(found)
+
+    def _solve(self, prior: Mapping[str, float], attempts: Mapping[str, Sequence[tuple[str, float]]]) -> _Fit:
         names = sorted(prior)
         before = Prior.of(logits(np.array([prior[name] for name in names])), self._shared, self._own)
-        rows = Rows.stacked([self._evidence(name) for name in names])
-        later = self._pairs(names)
+        rows = Rows.stacked([self._evidence(attempts.get(name, ())) for name in names])
+        later = self._pairs([key for name in names for key, _ in attempts.get(name, ())])
         offsets, spread = np.zeros(len(rows.x)), PRIOR_SPREAD
         posterior = before.posterior()
         for step in range(STEPS if len(rows.x) else 0):
@@ -146,11 +136,10 @@ class Abilities:
             posterior = before.step(rows, reached, chance)
         return _Fit(dict(prior), {name: n for n, name in enumerate(names)}, posterior, spread)
 
-    def _pairs(self, names: Sequence[str]) -> Pairs | None:
-        """Return which of the newest attempts, model after model, followed which failures; None: none did."""
+    def _pairs(self, keys: Sequence[str]) -> Pairs | None:
+        """Return which of these attempts followed which failures; None: none did."""
         if not self._failures.any_followed:
             return None
-        keys = [key for name in names if name in self._rows for _, key in self._rows[name].order[-WINDOW:]]
         position = {key: number for number, key in enumerate(keys)}
         found = [
             (number, earlier)
@@ -159,27 +148,8 @@ class Abilities:
         ]
         return pairs([earlier for _, earlier in found], [number for number, _ in found]) if found else None
 
-    def _evidence(self, model: str) -> tuple[Floats, Floats, Floats]:
-        """Return the features, scores and counts of a model's newest attempts."""
-        rows = self._rows.get(model)
-        if rows is None or not rows.order:
-            return np.zeros((0, SIZE)), np.zeros(0), np.zeros(0)
-        if rows.stacked is None:
-            keys = [key for _, key in rows.order[-WINDOW:]]
-            standing = [self._book.get(key) for key in keys]
-            scores = np.array([evidence.score for evidence in standing])
-            counts = np.array([weight(evidence) for evidence in standing])
-            counts *= 2.0 ** (-np.arange(len(keys) - 1, -1, -1) / HALF_LIFE)
-            rows.stacked = self._features.stacked(keys), scores, counts
-        return rows.stacked
-
-    def _changed(self, model: str) -> None:
-        self._rows[model].stacked = None
-        self._fit = None
-
-    def _unplace(self, old: Evidence) -> None:
-        self._rows[old.model].stacked = None
-        order = self._rows[old.model].order
-        order.pop(bisect_left(order, (old.at, old.key)))
-        if not order:
-            del self._rows[old.model]
+    def _evidence(self, attempts: Sequence[tuple[str, float]]) -> tuple[Floats, Floats, Floats]:
+        """Return the (N, SIZE) features, (N,) scores and (N,) counts of attempts."""
+        keys = [key for key, _ in attempts]
+        scores = np.array([self._book.get(key).score for key in keys])
+        return self._features.stacked(keys), scores, np.array([count for _, count in attempts])

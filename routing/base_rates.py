@@ -2,7 +2,7 @@
 
 Who is tried after others failed is tried on hard tasks: its plain mean would be too low. What the failures before an
 attempt took from its chance (`routing.difficulty`, with the prior's spread) is given back to its score. The means that
-this needs are those that it finds: two rounds are enough.
+this needs are those that it finds: two rounds are enough. Old attempts fade (`routing.recent`).
 """
 
 from collections import defaultdict
@@ -14,13 +14,13 @@ import numpy as np
 from routing.difficulty import NODE_WEIGHTS, curves
 from routing.evidence import EvidenceBook, weight
 from routing.failures import PRIOR_SPREAD, EarlierFailures
+from routing.recent import RecentEvidence
 from routing.types import Evidence
 
 OVERALL = ""
 """The group of all dimensions."""
 _ROUNDS = 2
 _START, _START_STRENGTH = 0.5, 2.0
-_UNIT = 1_000_000
 
 _Pattern = tuple[tuple[str, ...], str]
 """(models that had failed, sorted; the model that tried next)."""
@@ -28,16 +28,24 @@ _Pattern = tuple[tuple[str, ...], str]
 
 @dataclass
 class _Sums:
-    """Whole millionths: integers add up to the same in any order."""
-
     attempts: int = 0
-    weight: int = 0
-    score: int = 0
+    weight: float = 0.0
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What one attempt tells."""
+
+    dimension: str
+    pattern: _Pattern
+    weight: float
+    score: float
 
 
 @dataclass(frozen=True)
 class BaseRate:
-    """What was seen of one model in a group. `weight` counts attempts by how sure their scores are."""
+    """What was seen of one model in a group of late. `weight` counts attempts by how sure and how new they are."""
 
     attempts: int = 0
     weight: float = 0.0
@@ -50,16 +58,16 @@ class BaseRate:
 
 
 class BaseRates:
-    """Counts attempts by dimension and by who had failed before; keyed and order-free."""
+    """Counts the newest attempts by dimension and by who had failed before; keyed and order-free."""
 
     def __init__(self) -> None:
         self._book = EvidenceBook()
         self._failures = EarlierFailures(self._book)
+        self._recent = RecentEvidence()
         self._stale: set[str] = set()
-        """Tasks whose attempts have changed: they are counted again when somebody asks."""
-        self._counted: dict[str, list[tuple[str, _Pattern, int, int]]] = {}
-        """By task: what it added, as (group, pattern, weight, score)."""
-        self._sums: defaultdict[str, defaultdict[_Pattern, _Sums]] = defaultdict(lambda: defaultdict(_Sums))
+        """Tasks whose attempts have changed: they are looked at again when somebody asks."""
+        self._attempts: dict[str, _Attempt] = {}
+        """By key."""
         self._rates: dict[str, dict[str, BaseRate]] = {}
 
     def learn(self, evidence: Evidence) -> None:
@@ -67,44 +75,46 @@ class BaseRates:
         if not stands:
             return
         self._failures.put(evidence, old)
+        self._recent.put(evidence, old)
         self._stale.update((evidence.task_key, (old or evidence).task_key))
+        self._rates.clear()
 
     def forget(self, key: str) -> None:
         if (old := self._book.remove(key)) is not None:
             self._failures.drop(old)
+            self._recent.drop(old)
+            self._attempts.pop(key, None)
             self._stale.add(old.task_key)
+            self._rates.clear()
 
     def of(self, group: str) -> Mapping[str, BaseRate]:
         """Return the rates of a dimension, or of all (`OVERALL`), by model; a model without attempts has none."""
         while self._stale:
-            self._recount(self._stale.pop())
+            self._look(self._stale.pop())
         if group not in self._rates:
-            self._rates[group] = _rates(self._sums[group]) if group in self._sums else {}
+            sums = self._sums(group)
+            self._rates[group] = _rates(sums) if sums else {}
         return self._rates[group]
 
-    def _recount(self, task_key: str) -> None:
-        for group, pattern, mass, score in self._counted.pop(task_key, ()):
-            self._add(group, pattern, -mass, -score, -1)
-        found = []
+    def _look(self, task_key: str) -> None:
         for key in self._failures.attempts(task_key):
             evidence = self._book.get(key)
             failed = tuple(sorted(self._book.get(earlier).model for earlier in self._failures.of(key)))
-            mass = round(weight(evidence) * _UNIT)
-            score = round(weight(evidence) * evidence.score * _UNIT)
-            for group in (OVERALL, str(evidence.dimension)):
-                found.append((group, (failed, evidence.model), mass, score))
-                self._add(*found[-1], 1)
-        if found:
-            self._counted[task_key] = found
+            self._attempts[key] = _Attempt(
+                str(evidence.dimension), (failed, evidence.model), weight(evidence), evidence.score
+            )
 
-    def _add(self, group: str, pattern: _Pattern, mass: int, score: int, attempts: int) -> None:
-        self._rates.pop(group, None)
-        sums = self._sums[group][pattern]
-        sums.attempts += attempts
-        sums.weight += mass
-        sums.score += score
-        if not sums.attempts:
-            del self._sums[group][pattern]
+    def _sums(self, group: str) -> dict[_Pattern, _Sums]:
+        found: defaultdict[_Pattern, _Sums] = defaultdict(_Sums)
+        keys, counts = self._recent.newest()
+        for key, count in zip(keys, counts.tolist(), strict=True):
+            attempt = self._attempts[key]
+            if group in (OVERALL, attempt.dimension):
+                sums = found[attempt.pattern]
+                sums.attempts += 1
+                sums.weight += count * attempt.weight
+                sums.score += count * attempt.weight * attempt.score
+        return dict(found)
 
 
 def _rates(sums: Mapping[_Pattern, _Sums]) -> dict[str, BaseRate]:
@@ -113,8 +123,8 @@ def _rates(sums: Mapping[_Pattern, _Sums]) -> dict[str, BaseRate]:
     names = sorted({name for failed, model in patterns for name in (*failed, model)})
     place = {name: position for position, name in enumerate(names)}
     models = np.array([place[model] for _, model in patterns])
-    weights = np.array([sums[p].weight / _UNIT for p in patterns])
-    scores = np.array([sums[p].score / _UNIT for p in patterns])
+    weights = np.array([sums[p].weight for p in patterns])
+    scores = np.array([sums[p].score for p in patterns])
     drops = np.zeros(len(patterns))
     if any(failed for failed, _ in patterns):
         tried = np.zeros((len(patterns), len(names)))

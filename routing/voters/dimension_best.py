@@ -56,6 +56,9 @@ class DimensionBest:
     def _reason(self, task: RoutingTask, best: str, score: float, attempts: int) -> str:
         kind = str(task.dimension).replace("_", " ")
         if not attempts:
-            return f"No attempt of {best} at a {kind} task was seen yet; by other tasks and what is published it leads."
+            return (
+                f"No recent attempt of {best} at a {kind} task is known; by other tasks and what is published it leads."
+            )
         plural = "attempt" if attempts == 1 else "attempts"
-        return f"On {kind} tasks {best} does best for its price: expected score {score:.2f} after {attempts} {plural}."
+        leads = f"On {kind} tasks {best} does best for its price"
+        return f"{leads}: expected score {score:.2f} after {attempts} recent {plural}."

@@ -95,7 +95,7 @@ def test_dimension_best_prefers_what_worked_on_this_kind_of_task() -> None:
 
     assert max(bugs.shares, key=lambda m: bugs.shares[m]) == "small"
     assert max(algorithms.shares, key=lambda m: algorithms.shares[m]) == "large"
-    assert "after 8 attempts" in bugs.reason
+    assert "after 8 recent attempts" in bugs.reason
 
 
 def neighbour(model: str, score: float, similarity: float = 0.8, *, final: bool = True) -> Neighbour:
