@@ -26,13 +26,6 @@ _Pattern = tuple[tuple[str, ...], str]
 """(models that had failed, sorted; the model that tried next)."""
 
 
-@dataclass
-class _Sums:
-    attempts: int = 0
-    weight: float = 0.0
-    score: float = 0.0
-
-
 @dataclass(frozen=True)
 class _Attempt:
     """What one attempt tells."""
@@ -92,8 +85,8 @@ class BaseRates:
         while self._stale:
             self._look(self._stale.pop())
         if group not in self._rates:
-            sums = self._sums(group)
-            self._rates[group] = _rates(sums) if sums else {}
+            found = self._by_pattern(group)
+            self._rates[group] = _rates(found) if found else {}
         return self._rates[group]
 
     def _look(self, task_key: str) -> None:
@@ -104,27 +97,27 @@ class BaseRates:
                 str(evidence.dimension), (failed, evidence.model), weight(evidence), evidence.score
             )
 
-    def _sums(self, group: str) -> dict[_Pattern, _Sums]:
-        found: defaultdict[_Pattern, _Sums] = defaultdict(_Sums)
+    def _by_pattern(self, group: str) -> dict[_Pattern, BaseRate]:
+        found: defaultdict[_Pattern, list[tuple[float, float]]] = defaultdict(list)
         keys, counts = self._recent.newest()
         for key, count in zip(keys, counts.tolist(), strict=True):
             attempt = self._attempts[key]
             if group in (OVERALL, attempt.dimension):
-                sums = found[attempt.pattern]
-                sums.attempts += 1
-                sums.weight += count * attempt.weight
-                sums.score += count * attempt.weight * attempt.score
-        return dict(found)
+                found[attempt.pattern].append((count * attempt.weight, attempt.score))
+        return {
+            pattern: BaseRate(len(rows), sum(mass for mass, _ in rows), sum(mass * score for mass, score in rows))
+            for pattern, rows in found.items()
+        }
 
 
-def _rates(sums: Mapping[_Pattern, _Sums]) -> dict[str, BaseRate]:
+def _rates(sums: Mapping[_Pattern, BaseRate]) -> dict[str, BaseRate]:
     # Sorted: what follows must not depend on the order in which patterns were first seen.
     patterns = sorted(sums)
     names = sorted({name for failed, model in patterns for name in (*failed, model)})
     place = {name: position for position, name in enumerate(names)}
     models = np.array([place[model] for _, model in patterns])
     weights = np.array([sums[p].weight for p in patterns])
-    scores = np.array([sums[p].score for p in patterns])
+    scores = np.array([sums[p].score_sum for p in patterns])
     drops = np.zeros(len(patterns))
     if any(failed for failed, _ in patterns):
         tried = np.zeros((len(patterns), len(names)))

@@ -12,7 +12,7 @@ from bench.routing import reference
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
 from bench.routing.drift import SOON, drift_figures, drift_streams
 from bench.routing.errors import StreamError
-from bench.routing.figures import CI, figures
+from bench.routing.figures import CI, figures, group_of
 from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
@@ -113,7 +113,7 @@ def run(
             progress.update(bar, advance=sizes[run.stream], description=f"{run.player} on {run.stream}")
 
         played = run_all(all_players, runs, PROCESSES, ended)
-    found = figures(played) | drift_figures(played, [s for s in streams if s.name.startswith(DRIFT_PREFIX)])
+    found = figures(played) | drift_figures(played, streams)
     text = _text(found, all_players)
     console.print(Markdown(text))
     if out is not None:
@@ -193,7 +193,7 @@ def _permutations(stream: str, player: str, size: Size) -> int:
 
 def _text(found: dict[str, float], all_players: Contest) -> str:
     groups = []
-    for stream in dict.fromkeys("drift" if name.startswith(DRIFT_PREFIX) else name for name in all_players.arenas):
+    for stream in dict.fromkeys(map(group_of, all_players.arenas)):
         groups += [stream] if stream == "id" else [f"{stream}.track{int(track)}" for track in Track]
     names = {name for players in all_players.players.values() for name in players if name != ROUTER}
     peers = sorted(name for name in names if name.startswith("peer."))

@@ -43,9 +43,12 @@ def outcomes_until_found(tried: Sequence[tuple[int, ...]], riser: int, better_fr
 
 
 def drift_figures(played: Mapping[Run, Played], streams: Sequence[Stream]) -> dict[str, float]:
-    """Return `drift.trackN.found`, the share of streams (%) in which the router found the better model within SOON
-    of its outcomes, and `drift.trackN.outcomes`, the median of them where it found it at all; peers' likewise."""
-    risers = {stream.name: stream.models.index(RISER) for stream in streams}
+    """Return how soon the drift streams' better models were found; other streams have no part in it.
+
+    `drift.trackN.found` is the share of the streams (%) in which the router found it within SOON of its outcomes,
+    `drift.trackN.outcomes` the median of these where it found it at all. Peers have their name in front.
+    """
+    risers = {s.name: s.models.index(RISER) for s in streams if s.name.startswith(DRIFT_PREFIX)}
     needed: dict[str, list[int | None]] = {}
     for run, result in played.items():
         if run.stream in risers:

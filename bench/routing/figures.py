@@ -39,9 +39,14 @@ def figures(played: Mapping[Run, Played]) -> dict[str, float]:
     return found
 
 
+def group_of(stream: str) -> str:
+    """Return what figures call a stream: its name, but one name for all drift streams."""
+    return "drift" if stream.startswith(DRIFT_PREFIX) else stream
+
+
 def _prefix(run: Run, one_track: bool) -> str:
     parts = [] if run.player == ROUTER else [run.player]
-    parts.append("drift" if run.stream.startswith(DRIFT_PREFIX) else run.stream)
+    parts.append(group_of(run.stream))
     if not one_track:
         parts.append(f"track{int(run.track)}")
     if run.delay:

@@ -162,7 +162,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--players: '{INFORMED}' plays track 1 alone.")
     if unknown := set(given.players) - set(_makers(Arena.of(world(WORLD_KINDS["few_models"], 0)))):
         parser.error(f"--players: there is no player '{min(unknown)}'.")
-    before = {} if given.against is None else json.loads(given.against.read_text(encoding="utf-8"))
+    try:
+        before = {} if given.against is None else json.loads(given.against.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        parser.error(f"--against {given.against}: {error}. Give a file that --out has written.")
+    if given.out is not None and not given.out.parent.is_dir():
+        parser.error(f"--out {given.out}: there is no folder '{given.out.parent}'.")
     console = Console()
     table = Table("kind of world", *(player.removeprefix("peer.") for player in given.players))
     found = {}

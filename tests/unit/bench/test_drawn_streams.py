@@ -55,6 +55,8 @@ def test_worlds_are_compared_with_an_earlier_run(tmp_path: Path, capsys: pytest.
     [
         (["--worlds", "1"], "--worlds is 1; an interval needs at least 2."),
         (["--track", "2", "--players", "informed"], "--players: 'informed' plays track 1 alone."),
+        (["--against", "nowhere.json"], "--against nowhere.json: [Errno 2]"),
+        (["--out", "nowhere/kept.json"], "there is no folder 'nowhere'"),
         (["--players", "peer.nobody"], "--players: there is no player 'peer.nobody'."),
     ],
 )
