@@ -16,8 +16,8 @@ from bench.routing.figures import CI, figures, group_of
 from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
-from bench.routing.stream import Stream, read_stream
-from bench.routing.synthetic import DRIFT_PREFIX, RECIPES, synthetic_stream
+from bench.routing.stream import Stream, StreamKind, read_stream
+from bench.routing.synthetic import RECIPES, synthetic_stream
 from bench.routing.tracks import DELAYS, Played, Track
 
 PROCESSES = 2
@@ -40,8 +40,8 @@ class Size:
     """Streams in which a model gets much better."""
     delays: tuple[int, ...]
     id_tasks: int | None
-    id_seeds: int
-    """Of the ID stream's released order: what exploration draws alone moves its CumReg by a tenth."""
+    seeds: int
+    """Of a released order: what exploration draws alone moves its CumReg by a tenth."""
     peers: bool
 
 
@@ -55,7 +55,7 @@ FULL = Size(
     drift=12,
     delays=DELAYS,
     id_tasks=None,
-    id_seeds=8,
+    seeds=8,
     peers=True,
 )
 SHORT = Size(
@@ -68,7 +68,7 @@ SHORT = Size(
     drift=0,
     delays=(0,),
     id_tasks=300,
-    id_seeds=3,
+    seeds=3,
     peers=False,
 )
 
@@ -153,56 +153,66 @@ def _streams(
 def _runs(all_players: Contest, size: Size) -> list[Run]:
     runs: list[Run] = []
     for stream, players in all_players.players.items():
-        published = stream == "id"
-        drift = stream.startswith(DRIFT_PREFIX)
-        at_once = drift or stream.startswith("synthetic_") or stream.endswith(".run_only")
-        tracks = (Track.ONE_SHOT,) if published else tuple(Track)
+        schedule = _schedule(all_players.arenas[stream].stream.kind, size)
         for player in players:
-            if player != ROUTER and not size.peers:
+            ablation, order_free = player.startswith("ablation."), player.startswith(ORDER_FREE)
+            if (player != ROUTER and not size.peers) or (order_free and not schedule.order_free):
                 continue
-            if player.startswith("ablation.") and (published or at_once):
+            if ablation and not schedule.ablations:
                 continue
-            if drift and _order_free(player):
-                continue
-            permutations = _permutations(stream, player, size)
-            for track in tracks:
-                for delay in (0,) if at_once or player.startswith("ablation.") else size.delays:
-                    kept = min(permutations, size.delayed) if delay else permutations
-                    if _order_free(player) and delay:
-                        continue
-                    seeds = size.id_seeds if published and not delay and not _order_free(player) else 1
-                    released = [RELEASED - seed for seed in range(seeds)]
-                    runs += [Run(stream, player, track, delay, number) for number in (*released, *range(kept))]
+            for track in schedule.tracks:
+                for delay in (0,) if ablation or order_free else schedule.delays:
+                    most = size.delayed if delay else size.ablations if ablation else schedule.permutations
+                    permutations = 0 if order_free else min(most, schedule.permutations)
+                    seeds = 1 if delay or order_free or ablation else schedule.seeds
+                    numbers = (*(RELEASED - seed for seed in range(seeds)), *range(permutations))
+                    runs += [Run(stream, player, track, delay, number) for number in numbers]
     return runs
 
 
-def _order_free(player: str) -> bool:
-    return any(player.startswith(name) for name in ORDER_FREE)
+@dataclass(frozen=True)
+class _Schedule:
+    """How a kind of stream is played."""
+
+    permutations: int
+    seeds: int = 1
+    """Of the released order, for players that draw."""
+    tracks: tuple[Track, ...] = tuple(Track)
+    delays: tuple[int, ...] = (0,)
+    ablations: bool = False
+    order_free: bool = True
+    """Whether players that neither learn nor draw have a part in it."""
 
 
-def _permutations(stream: str, player: str, size: Size) -> int:
-    if _order_free(player):
-        return 0
-    if stream == "id" or stream.startswith(DRIFT_PREFIX):
-        return 0
-    if stream.startswith("synthetic_"):
-        return size.synthetic
-    most = size.run_only if stream.endswith(".run_only") else size.permutations
-    return min(most, size.ablations) if player.startswith("ablation.") else most
+def _schedule(kind: StreamKind, size: Size) -> _Schedule:
+    match kind:
+        case StreamKind.MAIN:
+            return _Schedule(size.permutations, size.seeds, delays=size.delays, ablations=True)
+        case StreamKind.RUN_ONLY:
+            return _Schedule(size.run_only)
+        case StreamKind.SINGLE_TURN:
+            return _Schedule(0, size.seeds, tracks=(Track.ONE_SHOT,), delays=size.delays)
+        case StreamKind.DRAWN:
+            return _Schedule(size.synthetic)
+        case StreamKind.DRIFT:
+            return _Schedule(0, order_free=False)
 
 
 def _text(found: dict[str, float], all_players: Contest) -> str:
     groups = []
     for stream in dict.fromkeys(map(group_of, all_players.arenas)):
-        groups += [stream] if stream == "id" else [f"{stream}.track{int(track)}" for track in Track]
+        kind = next(a.stream.kind for name, a in all_players.arenas.items() if group_of(name) == stream)
+        one_track = kind is StreamKind.SINGLE_TURN
+        groups += [stream] if one_track else [f"{stream}.track{int(track)}" for track in Track]
     names = {name for players in all_players.players.values() for name in players if name != ROUTER}
     peers = sorted(name for name in names if name.startswith("peer."))
     ablations = sorted(names.difference(peers))
     head = (
-        "CumReg and AvgPerf of the released order and the mean of the permutations, with 95% intervals; "
-        "delays are in tasks, means of the permutations. $ is for the whole stream. On the drift streams a hopeless "
-        f"model gets much better: 'found' is the share of them (%) in which half of the later tasks went to it within "
-        f"{SOON} of its outcomes, 'outcomes' how many that took (median).\n\n"
+        "CumReg and AvgPerf of the released order (the mean over seeds for who draws) and the mean of the "
+        "permutations, with 95% intervals; delays are in tasks, means of the permutations. $ is for the whole stream. "
+        "On the drift streams a hopeless model gets much better: 'tried' is the share of them (%) in which it was "
+        f"tried at all since then, 'found' the share in which half of the later tasks went to it within {SOON} of its "
+        "outcomes, 'outcomes' how many that took (median).\n\n"
     )
     parts = [head + tables(found, groups, ["", *peers])]
     if ablations and (shown := tables(found, groups, ["", *ablations])):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench.routing.contest import RELEASED, ROUTER, Run
-from bench.routing.synthetic import DRIFT_PREFIX
 from bench.routing.tracks import Played
 
 CI = "_ci95"
@@ -16,7 +15,7 @@ CI = "_ci95"
 def figures(played: Mapping[Run, Played]) -> dict[str, float]:
     """Return `STREAM.trackN[.delayD].(released|permuted).(cumreg|avgperf|usd)`; a one-track stream names no track.
 
-    The drift streams are one group, `drift`. Peers and ablations have their name in front.
+    Streams of a group count together. Peers and ablations have their name in front.
     `STREAM.trackN.delayD.cumreg` is short for the permuted mean.
     """
     one_track = {
@@ -40,8 +39,8 @@ def figures(played: Mapping[Run, Played]) -> dict[str, float]:
 
 
 def group_of(stream: str) -> str:
-    """Return what figures call a stream: its name, but one name for all drift streams."""
-    return "drift" if stream.startswith(DRIFT_PREFIX) else stream
+    """Return what figures call a stream: its name, or that of its group (`Stream.name`)."""
+    return stream.partition("/")[0]
 
 
 def _prefix(run: Run, one_track: bool) -> str:

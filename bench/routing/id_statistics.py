@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bench.routing.stream import Stream, read_stream
+from bench.routing.stream import Stream, StreamKind, read_stream
 
 ID_SPLIT = "CodeRouterBench ID split"
 """The benchmark's name in the profile."""
@@ -27,7 +27,8 @@ def read_id_stream(data: Path) -> Stream:
         models=data / "models.json",
         voters=data / "id_voters",
     )
-    return replace(stream, pool=replace(stream.pool, without_benchmarks=(ID_SPLIT,)))
+    pool = replace(stream.pool, without_benchmarks=(ID_SPLIT,))
+    return replace(stream, pool=pool, kind=StreamKind.SINGLE_TURN)
 
 
 def id_scores(stream: Stream) -> dict[str, float]:

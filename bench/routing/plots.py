@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Run
-from bench.routing.synthetic import DRIFT_PREFIX
+from bench.routing.figures import group_of
 from bench.routing.tracks import Played, Track
 from store.errors import ConfigurationError
 
@@ -38,7 +38,7 @@ def plot(played: Mapping[Run, Played], folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for stream, track in sorted({(run.stream, run.track) for run in played if not run.stream.startswith(DRIFT_PREFIX)}):
+    for stream, track in sorted({(run.stream, run.track) for run in played if group_of(run.stream) == run.stream}):
         mine = {run: p for run, p in played.items() if (run.stream, run.track, run.delay) == (stream, track, 0)}
         for name, draw in (("regret", _regret), ("frontier", _frontier)):
             figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")

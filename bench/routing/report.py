@@ -11,6 +11,7 @@ _COLUMNS = (
     "permuted.cumreg",
     "delay10.cumreg",
     "delay50.cumreg",
+    "tried",
     "found",
     "outcomes",
 )

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,19 @@ USD_WEIGHT = 0.1
 """reward = resolved - 0.1 x USD, as in the paper (arXiv 2606.22902)."""
 
 
+class StreamKind(Enum):
+    """What a stream is there for."""
+
+    MAIN = auto()
+    RUN_ONLY = auto()
+    """A main stream in which only cells that were run may be chosen."""
+    SINGLE_TURN = auto()
+    """Tasks that are answered at once, in an order that matters."""
+    DRAWN = auto()
+    DRIFT = auto()
+    """Drawn, and a model gets much better in mid-stream."""
+
+
 @dataclass(frozen=True)
 class StreamTask:
     """What a router may see of a task. Its id stays behind: it names the source data set."""
@@ -41,6 +55,7 @@ class Stream:
     """T tasks in their released order and what M models did on them. All arrays are (T, M)."""
 
     name: str
+    """What stands before a slash is the name of a group, whose streams count together."""
     tasks: tuple[StreamTask, ...]
     pool: ModelPool
     resolved: Floats
@@ -54,6 +69,7 @@ class Stream:
     """Models that a router may choose on a task."""
     votes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     """Published voters: the model that each chose on each task, as (T,) indices."""
+    kind: StreamKind = StreamKind.MAIN
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -75,7 +91,7 @@ class Stream:
     def run_only(self) -> "Stream":
         """Return the stream in which only cells that were run may be chosen, without tasks that have none."""
         found = self._of(f"{self.name}.run_only", np.flatnonzero(self.ran.any(axis=1)))
-        return replace(found, allowed=found.ran)
+        return replace(found, allowed=found.ran, kind=StreamKind.RUN_ONLY)
 
     def _of(self, name: str, keep: NDArray[np.int64]) -> "Stream":
         return replace(

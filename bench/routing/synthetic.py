@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.routing.stream import Stream, StreamTask
+from bench.routing.stream import Stream, StreamKind, StreamTask
 from routing.pool import PRIOR_TOKENS_IN, PRIOR_TOKENS_OUT, ModelPool, ModelSpec
 from routing.types import Dimension
 
@@ -48,8 +48,6 @@ DRIFT = Recipe(models=5, tasks=400, better_from=150)
 """A model that gets much better in mid-stream."""
 RISER = "riser"
 """Its name."""
-DRIFT_PREFIX = "drift_"
-"""Of the names of such streams."""
 
 
 def synthetic_stream(name: str, recipe: Recipe, seed: int) -> Stream:
@@ -78,7 +76,8 @@ def synthetic_stream(name: str, recipe: Recipe, seed: int) -> Stream:
         for kind, hardness in zip(kinds, difficulty, strict=True)
     )
     every = np.ones_like(resolved, dtype=bool)
-    return Stream(name, tasks, ModelPool(tuple(specs)), resolved, passes, usd, every, every)
+    kind = StreamKind.DRAWN if riser is None else StreamKind.DRIFT
+    return Stream(name, tasks, ModelPool(tuple(specs)), resolved, passes, usd, every, every, kind=kind)
 
 
 def spec(name: str, cost_usd: float) -> ModelSpec:
