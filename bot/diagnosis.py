@@ -123,7 +123,9 @@ def _models(settings: Settings) -> Iterator[Finding]:
         except ConfigurationError as error:
             yield Finding("wrong", f"model {name}", str(error), "Set it, or take the model out of the pool.")
         else:
-            yield Finding("ok", f"model {name}", price)
+            source = "what is published of it" if pool.is_published(name) else "its price"
+            expected = f"expected score before its first attempt, by {source}: {pool.prior_score(name):.2f}"
+            yield Finding("ok", f"model {name}", f"{price}; {expected}")
     if settings.judge_model:
         level: Literal["ok", "wrong"] = "ok" if settings.judge_model in pool.names else "wrong"
         told = f"{settings.judge_model} is {'' if level == 'ok' else 'not '}in the pool"

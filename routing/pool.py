@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from routing.errors import PoolError
 from routing.priors import market_priors
+from routing.profile import published_ability
 from store.suggest import did_you_mean, explain
 
 # An attempt before any was seen: mini-swe-agent sends its growing history again with each step. A documented guess,
@@ -176,6 +177,11 @@ class ModelPool:
     def prior_score(self, model: str) -> float:
         """Return what a model is expected to score before any of its attempts was seen."""
         return self.priors[self.get(model).name]
+
+    def is_published(self, model: str) -> bool:
+        """Return whether anything is published of a model: else its price alone says what to expect of it."""
+        spec = self.get(model)
+        return published_ability(spec.litellm_id, spec.name, without=self.without_benchmarks) is not None
 
 
 def load_pool(path: Path | str) -> ModelPool:

@@ -4,12 +4,14 @@ Benchmarks differ in how hard they are and in how far they tell models apart: on
 are either trivial or hopeless, puts all models within a few percent. So a model is placed among the others of the
 profile, on each benchmark, in standard deviations (its logit less the benchmark's mean, over the benchmark's spread).
 Its ability is the mean of these, shrunk as if one more benchmark had found it average, which is what benchmarks that
-correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the spread of the
-benchmark that tells the models furthest apart, since it hides the least. Every benchmark counts the same: what differs
-between them is much more what they measure than how many tasks they measured it with.
+correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the typical spread of a
+benchmark (root mean square). Every benchmark counts the same: what differs between them is much more what they measure
+than how many tasks they measured it with. `python -m bench.routing.published` tells how well each benchmark of the
+shipped profile is foretold by the others.
 """
 
 import json
+import math
 import re
 import statistics
 from collections import defaultdict
@@ -28,6 +30,8 @@ from store.suggest import explain
 _SHIPPED = "published.json"
 _SHRINK = 1.0
 """Benchmarks on which every model counts as average."""
+_MAKERS = ("anthropic", "deepseek", "google", "minimax", "moonshot", "moonshotai", "nvidia", "openai", "qwen", "zai")
+"""What Bedrock puts before a model's name, with a dot."""
 
 
 class PublishedScore(BaseModel):
@@ -43,6 +47,8 @@ class PublishedModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(min_length=1)
+    also: tuple[str, ...] = ()
+    """Names under which providers serve the same model."""
     scores: tuple[PublishedScore, ...] = Field(min_length=1)
 
 
@@ -66,18 +72,30 @@ class Profile(BaseModel):
                 if score.benchmark not in without:
                     by_benchmark[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
         placed: defaultdict[str, list[float]] = defaultdict(list)
-        widest = 0.0
+        spreads = []
         for logits in by_benchmark.values():
             mean, spread = statistics.fmean(logits.values()), statistics.pstdev(logits.values())
-            widest = max(widest, spread)
+            spreads.append(spread)
             for model, value in logits.items():
                 placed[model].append((value - mean) / spread if spread else 0.0)
-        return {model: widest * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()}
+        typical = math.sqrt(statistics.fmean(spread**2 for spread in spreads)) if spreads else 0.0
+        found = {model: typical * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()}
+        return found | {
+            plain_name(name): found[plain_name(entry.model)]
+            for entry in self.models
+            for name in entry.also
+            if plain_name(entry.model) in found
+        }
 
 
 def plain_name(name: str) -> str:
-    """Return a model's name without provider, date and punctuation: `anthropic/claude-opus-4.6` is `claudeopus46`."""
+    """Return a model's name without provider, date and punctuation: `anthropic/claude-opus-4.6` is `claudeopus46`.
+
+    So is Bedrock's `us.anthropic.claude-opus-4-6-20260205-v1:0`.
+    """
     last = name.rsplit("/", 1)[-1].lower()
+    last = re.sub(r"-v\d+(?::\d+)?$", "", last)
+    last = re.sub(rf"^(?:[a-z]+\.)?(?:{'|'.join(_MAKERS)})\.", "", last)
     last = re.sub(r"[-@](?:20\d{6}|latest|preview|20\d\d-\d\d-\d\d)$", "", last)
     return re.sub(r"[^a-z0-9]", "", last)
 

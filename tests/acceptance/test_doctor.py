@@ -47,6 +47,7 @@ def test_a_sound_installation_passes_every_check(installation: Installation) -> 
     assert "wrong" not in said
     for need in ("data folder", "database", "broker", "sandbox", "base image", "scripted-small", "GitHub App", "clock"):
         assert need in said, said
+    assert "expected score before its first attempt, by its price: 0." in said
     assert "permissions" in said
     assert "events" in said
 

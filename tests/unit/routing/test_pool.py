@@ -141,6 +141,21 @@ def test_allow_and_deny_narrow_the_pool() -> None:
         pool.only(allow=["a"], deny=["a"])
 
 
+def test_what_is_expected_of_a_model_at_first_is_published_or_its_price_tells() -> None:
+    prices = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}
+    pool = ModelPool(
+        (
+            ModelSpec(name="strong", litellm_id="anthropic/claude-opus-4-6", **prices),
+            ModelSpec(name="glm-5", litellm_id="hosted_vllm/ours", **prices),
+            ModelSpec(name="unknown", litellm_id="openai/nobody-knows-it", **prices),
+        )
+    )
+    assert [pool.is_published(name) for name in pool.names] == [True, True, False]
+    assert pool.prior_score("strong") > pool.prior_score("glm-5")
+    with pytest.raises(PoolError, match=r"unknown model 'strnog'\. Did you mean 'strong'"):
+        pool.is_published("strnog")
+
+
 def test_a_key_is_read_when_it_is_needed(tmp_path: Path) -> None:
     file = tmp_path / "key"
     by_file = spec("a", api_key_file=str(file))

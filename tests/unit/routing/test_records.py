@@ -1,11 +1,14 @@
 """What the router learns of its voters and its verifier."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing.calibration import Calibration
+from routing.logits import logit
 from routing.namings import ALL_TOGETHER, NamingRecord
 from routing.profile import Profile, load_profile, plain_name, published_ability
 from routing.types import Dimension
@@ -118,6 +121,32 @@ def test_the_shipped_profile_is_read_and_each_number_has_its_source() -> None:
     assert published_ability("nobody/knows-it") is None
 
 
+@pytest.mark.parametrize(
+    "served",
+    [
+        "anthropic/claude-opus-4.6",
+        "claude-opus-4-6-20260205",
+        "vertex_ai/claude-opus-4-6@20260205",
+        "bedrock/anthropic.claude-opus-4-6-v1",
+        "bedrock/us.anthropic.claude-opus-4-6-20260205-v1:0",
+    ],
+)
+def test_a_model_is_known_whoever_serves_it(served: str) -> None:
+    assert plain_name(served) == "claudeopus46"
+
+
+@pytest.mark.parametrize(("name", "plain"), [("gpt-5.4", "gpt54"), ("zai/glm-5.1", "glm51"), ("kimi-k2.5", "kimik25")])
+def test_a_version_is_not_taken_for_a_maker(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+def test_a_profile_knows_a_model_by_its_other_names_too() -> None:
+    assert published_ability("qwen3-coder-480b") == published_ability("fireworks_ai/qwen3-coder-480b-a35b-instruct")
+    profile = load_profile()
+    names = [plain_name(name) for model in profile.models for name in (model.model, *model.also)]
+    assert len(set(names)) == len(names)
+
+
 def test_a_benchmark_tells_the_same_of_models_whether_they_differ_by_little_or_by_much_on_it() -> None:
     def profile(**benchmarks: tuple[float, float]) -> Profile:
         models = [
@@ -132,11 +161,12 @@ def test_a_benchmark_tells_the_same_of_models_whether_they_differ_by_little_or_b
         ]
         return Profile.model_validate({"read": "2026-11-30", "models": models})
 
-    wide = profile(a=(80.0, 20.0)).abilities()
-    with_saturated = profile(a=(80.0, 20.0), b=(76.0, 74.0)).abilities()
-    assert 0 < wide["good"] < with_saturated["good"]
-    assert with_saturated == pytest.approx(profile(a=(80.0, 20.0), b=(80.0, 20.0)).abilities())
-    assert profile(a=(80.0, 20.0), b=(74.0, 76.0)).abilities() == pytest.approx({"good": 0.0, "poor": 0.0})
+    far, near = logit(0.8), (logit(0.76) - logit(0.74)) / 2
+    typical = math.sqrt((far**2 + near**2) / 2)
+    both = profile(a=(80.0, 20.0), b=(76.0, 74.0)).abilities()
+    assert both == pytest.approx({"good": typical * 2 / 3, "poor": -typical * 2 / 3})
+    turned = profile(a=(80.0, 20.0), b=(74.0, 76.0)).abilities()
+    assert turned == pytest.approx({"good": 0.0, "poor": 0.0})
     assert profile(a=(50.0, 50.0)).abilities() == {"good": 0.0, "poor": 0.0}
 
 
