@@ -1,7 +1,8 @@
 """Sandboxes started before they are asked for, and ended without anybody waiting.
 
-A task needs about eight, one after the other. Starting one takes half a second and ending one a quarter: done while the
-one before works, that costs no time. Each is still fresh: given out once, and never touched before.
+A task needs about six, one after the other. Starting one takes half a second and ending one a quarter: done while the
+one before works, that costs no time. Each is still fresh: given out once, and never touched before. They are started
+one by one: two at once would both come later, and the task waits for the first.
 """
 
 import contextlib
@@ -41,8 +42,10 @@ class SandboxesAhead:
         self._ready: deque[Future[Sandbox]] = deque()
         self._lock = threading.Lock()
         self._ended = False
-        # One more than it starts at once, for what it ends.
-        self._threads = ThreadPoolExecutor(ahead + 1, thread_name_prefix="sandboxes")
+        self._left: int | None = None
+        """How many more will be asked for; None: nobody knows."""
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandboxes-start")
+        self._ender = ThreadPoolExecutor(2, thread_name_prefix="sandboxes-end")
 
     def __enter__(self) -> Self:
         self._fill()
@@ -52,7 +55,8 @@ class SandboxesAhead:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.enough()
-        self._threads.shutdown(wait=True)
+        self._starter.shutdown(wait=True)
+        self._ender.shutdown(wait=True)
 
     def open(self, spec: SandboxSpec) -> Sandbox:
         """Give out a sandbox, ready or started now where `spec` is another one.
@@ -63,6 +67,11 @@ class SandboxesAhead:
         sandbox = self._take() if spec == self._spec else None
         return _Ending(sandbox or self._opener.open(spec), self._end)
 
+    def expect(self, count: int) -> None:
+        """Keep no more ready than the last `count` to be asked for; one that is asked for after them ends this."""
+        with self._lock:
+            self._left = count
+
     def enough(self) -> None:
         """Start no more ahead of time and end those that wait, in the background."""
         with self._lock:
@@ -70,24 +79,28 @@ class SandboxesAhead:
             ready, self._ready = self._ready, deque()
         for waiting in ready:
             if not waiting.cancel():
-                self._threads.submit(_discard, waiting)
+                self._ender.submit(_discard, waiting)
 
     def _fill(self) -> None:
         with self._lock:
-            while not self._ended and len(self._ready) < self._ahead:
-                self._ready.append(self._threads.submit(self._opener.open, self._spec))
+            most = self._ahead if self._left is None else min(self._ahead, self._left)
+            while not self._ended and len(self._ready) < most:
+                self._ready.append(self._starter.submit(self._opener.open, self._spec))
 
     def _take(self) -> Sandbox | None:
         """Return the next one that waits; None where there is none, or it died while it waited."""
         with self._lock:
             waiting = self._ready.popleft() if self._ready else None
+            if self._left is not None:
+                self._left = self._left - 1 if self._left else None
         if waiting is None:
+            self._fill()
             return None
         try:
             sandbox = waiting.result()
             sandbox.read_file(_NOWHERE)  # a sign of life
         except SandboxError:
-            self._threads.submit(_discard, waiting)
+            self._ender.submit(_discard, waiting)
             return None
         finally:
             self._fill()
@@ -95,7 +108,7 @@ class SandboxesAhead:
 
     def _end(self, close: Callable[[], None]) -> None:
         try:
-            self._threads.submit(close)
+            self._ender.submit(close)
         except RuntimeError:  # all has ended
             close()
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sandbox import verdict
 from sandbox.agreement import EarlierPatch
-from sandbox.ahead import Opener
+from sandbox.ahead import Opener, SandboxesAhead
 from sandbox.comparison import compare, failing, passing, proving
 from sandbox.errors import PatchError, SandboxError
 from sandbox.lint import Finding, lint, with_findings
@@ -130,6 +130,8 @@ class _Runs:
         self._numbers = count()
         self._archives: dict[str, Path] = {}
         self._digests: dict[str, Mapping[str, FileDigest]] = {}
+        self.lints = bool(request.lint)
+        """Whether linters run after the tests: in one sandbox where nothing complains."""
         self.parts: Sequence[Sequence[str]] = ()
         """Test files, for a suite that is too large to run whole; empty: all at once."""
 
@@ -139,6 +141,11 @@ class _Runs:
             self._trees.archive(tree, path)
             self._archives[tree] = path
         return self._archives[tree]
+
+    def expect(self, count: int) -> None:
+        """Say that `count` more sandboxes will be asked for."""
+        if isinstance(self._sandboxes, SandboxesAhead):
+            self._sandboxes.expect(count)
 
     @contextmanager
     def sandbox(self, tree: str) -> Iterator[Sandbox]:
@@ -284,11 +291,12 @@ def _flaky(facts: Facts, base: str, tree: str, command: TestCommand, runs: _Runs
         return frozenset()
     edited, changed = ([change.path for change in files] for files in (facts.patch.test_files, facts.patch.files))
     changes = compare(before, after, edited, changed=changed)
+    good = set(changes.fail_to_pass) | proving(before, facts.unfixed, after)
+    runs.expect(bool(changes.pass_to_fail) + bool(good) + bool(changes.fail_to_pass) + runs.lints)
     flaky: set[str] = set()
     if changes.pass_to_fail:
         # All of them: a test that fails only after others is broken, and would pass by itself.
         flaky |= set(changes.pass_to_fail) & passing(runs.tests(tree, command))
-    good = set(changes.fail_to_pass) | proving(before, facts.unfixed, after)
     if good:
         flaky |= good - passing(runs.tests(tree, command, _files(good, command)))
     if changes.fail_to_pass:

@@ -86,6 +86,44 @@ def test_no_more_are_started_when_enough_was_said() -> None:
     assert all(sandbox.closed.is_set() for sandbox in opener.opened)
 
 
+def test_the_last_ones_leave_none_to_be_thrown_away() -> None:
+    opener = PlainOpener()
+    with SandboxesAhead(opener, SPEC) as sandboxes:
+        number(sandboxes)
+        sandboxes.expect(2)
+        number(sandboxes)
+        number(sandboxes)
+        number_of_the_last = len(opener.opened)
+    assert number_of_the_last == len(opener.opened) == 3
+
+
+def test_after_the_last_ones_more_are_started_ahead_again() -> None:
+    opener = PlainOpener()
+    with SandboxesAhead(opener, SPEC, ahead=1) as sandboxes:
+        sandboxes.expect(1)
+        number(sandboxes)
+        number(sandboxes)
+        while len(opener.opened) < 3:  # the test's timeout ends this
+            threading.Event().wait(0.005)
+
+
+def test_the_first_is_not_kept_waiting_by_the_second() -> None:
+    class Slow(PlainOpener):
+        at_once = most = 0
+
+        def open(self, spec: SandboxSpec) -> PlainSandbox:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            threading.Event().wait(0.02)
+            self.at_once -= 1
+            return super().open(spec)
+
+    opener = Slow()
+    with SandboxesAhead(opener, SPEC) as sandboxes:
+        assert number(sandboxes) == 1
+    assert opener.most == 1
+
+
 def test_another_kind_is_started_when_it_is_asked_for() -> None:
     opener = PlainOpener()
     with SandboxesAhead(opener, SPEC, ahead=1) as sandboxes:
