@@ -5,9 +5,9 @@ are either trivial or hopeless, puts all models within a few percent. So a model
 profile, on each benchmark, in standard deviations (its logit less the benchmark's mean, over the benchmark's spread).
 Its ability is the mean of these, shrunk as if one more benchmark had found it average, which is what benchmarks that
 correlate with 0.5 among each other and with the work at hand amount to (Kelley 1947); times the typical spread of a
-benchmark (root mean square). Every benchmark counts the same: what differs between them is much more what they measure
-than how many tasks they measured it with. `python -m bench.routing.published` tells how well each benchmark of the
-shipped profile is foretold by the others.
+benchmark (root mean square). Every benchmark counts the same: weighing them by how many tasks they have foretells one
+that is left out no better. `python -m bench.routing.published` tells how well each benchmark of the shipped profile is
+foretold by the others.
 """
 
 import json
@@ -19,9 +19,9 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, ValidationError, model_validator
 
 from routing.errors import ProfileError
 from routing.logits import logit
@@ -60,6 +60,15 @@ class Profile(BaseModel):
     about: str = ""
     models: tuple[PublishedModel, ...] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _one_entry_each(self) -> Self:
+        seen: set[str] = set()
+        for name in (name for entry in self.models for name in (entry.model, *entry.also)):
+            if (plain := plain_name(name)) in seen:
+                raise ValueError(f"the model '{name}' is there twice.")
+            seen.add(plain)
+        return self
+
     def abilities(self, without: Collection[str] = ()) -> Mapping[str, float]:
         """Return each model's ability by its plain name: logits above or below the profile's average.
 
@@ -75,9 +84,11 @@ class Profile(BaseModel):
         spreads = []
         for logits in by_benchmark.values():
             mean, spread = statistics.fmean(logits.values()), statistics.pstdev(logits.values())
+            if not spread:  # it says nothing of who is better
+                continue
             spreads.append(spread)
             for model, value in logits.items():
-                placed[model].append((value - mean) / spread if spread else 0.0)
+                placed[model].append((value - mean) / spread)
         typical = math.sqrt(statistics.fmean(spread**2 for spread in spreads)) if spreads else 0.0
         found = {model: typical * sum(places) / (len(places) + _SHRINK) for model, places in placed.items()}
         return found | {
@@ -91,12 +102,14 @@ class Profile(BaseModel):
 def plain_name(name: str) -> str:
     """Return a model's name without provider, date and punctuation: `anthropic/claude-opus-4.6` is `claudeopus46`.
 
-    So is Bedrock's `us.anthropic.claude-opus-4-6-20260205-v1:0`.
+    So is Bedrock's `us.anthropic.claude-opus-4-6-20260205-v1:0`; Fireworks' `kimi-k2p5` is `kimi-k2.5`.
     """
     last = name.rsplit("/", 1)[-1].lower()
-    last = re.sub(r"-v\d+(?::\d+)?$", "", last)
-    last = re.sub(rf"^(?:[a-z]+\.)?(?:{'|'.join(_MAKERS)})\.", "", last)
+    last, of_bedrock = re.subn(rf"^(?:[a-z-]+\.)?(?:{'|'.join(_MAKERS)})\.", "", last)
+    last = re.sub(r"-v\d+(?::\d+)?$" if of_bedrock else r"-v\d+:\d+$", "", last)
+    last = re.sub(r"(?:-maas|-fp8|@default|:free|:thinking)$", "", last)
     last = re.sub(r"[-@](?:20\d{6}|latest|preview|20\d\d-\d\d-\d\d)$", "", last)
+    last = re.sub(r"(?<=\d)p(?=\d)", "", last)
     return re.sub(r"[^a-z0-9]", "", last)
 
 

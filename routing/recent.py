@@ -16,7 +16,7 @@ from routing.types import Evidence
 
 HALF_LIFE = 300.0
 """Newer attempts, of whatever model, after which an attempt counts half; chosen on drawn streams in which a model gets
-better, where less is better, and on the published ID stream, where 150 is worse (docs/routing.md)."""
+better, where less is better, and on the published ID stream, where 150 is worse (docs/routing-experiments.md)."""
 WINDOW = 1200
 """Attempts that are looked at: older ones would count less than a sixteenth."""
 

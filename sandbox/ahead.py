@@ -1,11 +1,12 @@
 """Sandboxes started before they are asked for, and ended without anybody waiting.
 
 A task needs about six, one after the other. Starting one takes half a second and ending one a quarter: done while the
-one before works, that costs no time. Each is still fresh: given out once, and never touched before. They are started
-one by one: two at once would both come later, and the task waits for the first.
+one before works, that costs no time. Each is still fresh: given out once, and never touched before. On a machine with
+few cores they are started one by one: two at once would both come later, and the task waits for the first.
 """
 
 import contextlib
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from sandbox.types import CommandResult, ConversingSandbox, FileDigest, Sandbox,
 
 AHEAD = 2
 """Sandboxes that wait: one is not enough where a short command follows another."""
+_FEW_CORES = 2
 _NOWHERE = "/nonexistent"
 
 
@@ -35,7 +37,8 @@ class SandboxesAhead:
     One that cannot be started ahead of time is no error: the next `open` tries again and says why.
     """
 
-    def __init__(self, opener: Opener, spec: SandboxSpec, ahead: int = AHEAD) -> None:
+    def __init__(self, opener: Opener, spec: SandboxSpec, ahead: int = AHEAD, *, at_once: int | None = None) -> None:
+        """`at_once`: how many may be starting; None: as the machine's cores allow."""
         self._opener = opener
         self._spec = spec
         self._ahead = ahead
@@ -44,7 +47,7 @@ class SandboxesAhead:
         self._ended = False
         self._left: int | None = None
         """How many more will be asked for; None: nobody knows."""
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandboxes-start")
+        self._starter = ThreadPoolExecutor(at_once or _at_once(ahead), thread_name_prefix="sandboxes-start")
         self._ender = ThreadPoolExecutor(2, thread_name_prefix="sandboxes-end")
 
     def __enter__(self) -> Self:
@@ -67,8 +70,11 @@ class SandboxesAhead:
         sandbox = self._take() if spec == self._spec else None
         return _Ending(sandbox or self._opener.open(spec), self._end)
 
-    def expect(self, count: int) -> None:
-        """Keep no more ready than the last `count` to be asked for; one that is asked for after them ends this."""
+    def expect(self, count: int | None) -> None:
+        """Keep no more ready than the last `count` to be asked for; None: nobody knows how many will be.
+
+        One that is asked for after the last shows that they were not the last: then nobody knows.
+        """
         with self._lock:
             self._left = count
 
@@ -90,11 +96,14 @@ class SandboxesAhead:
     def _take(self) -> Sandbox | None:
         """Return the next one that waits; None where there is none, or it died while it waited."""
         with self._lock:
+            if self._left == 0:
+                self._left = None
+        self._fill()
+        with self._lock:
             waiting = self._ready.popleft() if self._ready else None
             if self._left is not None:
-                self._left = self._left - 1 if self._left else None
-        if waiting is None:
-            self._fill()
+                self._left -= 1
+        if waiting is None:  # enough was said
             return None
         try:
             sandbox = waiting.result()
@@ -142,6 +151,10 @@ class _Ending:
 
     def close(self) -> None:
         self._end(self._sandbox.close)
+
+
+def _at_once(ahead: int) -> int:
+    return 1 if len(os.sched_getaffinity(0)) <= _FEW_CORES else ahead
 
 
 def _discard(waiting: "Future[Sandbox]") -> None:

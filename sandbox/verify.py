@@ -102,13 +102,20 @@ def verify(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> Verificat
         return verdict.rejected([f"The patch does not apply: {error}"])
     with tempfile.TemporaryDirectory(prefix="acrouter-verify-") as folder:
         runs = _Runs(request, sandboxes, trees, Path(folder))
-        facts = _collect(request, report, tree, runs)
-        result = verdict.reach(facts)
-        if result.verdict == "breaking":
-            return result
-        if request.judge is not None:
-            result = verdict.reach(replace(facts, opinion=request.judge(request.task_text, request.patch)))
-        return with_findings(result, _lint(request, tree, runs)) if request.lint else result
+        try:
+            return _reached(request, report, tree, runs)
+        finally:
+            runs.expect(None)
+
+
+def _reached(request: VerifyRequest, report: PatchReport, tree: str, runs: "_Runs") -> VerificationResult:
+    facts = _collect(request, report, tree, runs)
+    result = verdict.reach(facts)
+    if result.verdict == "breaking":
+        return result
+    if request.judge is not None:
+        result = verdict.reach(replace(facts, opinion=request.judge(request.task_text, request.patch)))
+    return with_findings(result, _lint(request, tree, runs)) if request.lint else result
 
 
 def run_baseline(request: VerifyRequest, sandboxes: Opener, trees: Trees) -> TestReport | None:
@@ -131,7 +138,7 @@ class _Runs:
         self._archives: dict[str, Path] = {}
         self._digests: dict[str, Mapping[str, FileDigest]] = {}
         self.lints = bool(request.lint)
-        """Whether linters run after the tests: in one sandbox where nothing complains."""
+        """Whether linters run after the tests."""
         self.parts: Sequence[Sequence[str]] = ()
         """Test files, for a suite that is too large to run whole; empty: all at once."""
 
@@ -142,8 +149,8 @@ class _Runs:
             self._archives[tree] = path
         return self._archives[tree]
 
-    def expect(self, count: int) -> None:
-        """Say that `count` more sandboxes will be asked for."""
+    def expect(self, count: int | None) -> None:
+        """Say that `count` more sandboxes at most will be asked for; None: that nobody knows."""
         if isinstance(self._sandboxes, SandboxesAhead):
             self._sandboxes.expect(count)
 
@@ -292,7 +299,7 @@ def _flaky(facts: Facts, base: str, tree: str, command: TestCommand, runs: _Runs
     edited, changed = ([change.path for change in files] for files in (facts.patch.test_files, facts.patch.files))
     changes = compare(before, after, edited, changed=changed)
     good = set(changes.fail_to_pass) | proving(before, facts.unfixed, after)
-    runs.expect(bool(changes.pass_to_fail) + bool(good) + bool(changes.fail_to_pass) + runs.lints)
+    runs.expect(bool(changes.pass_to_fail) + bool(good) + bool(changes.fail_to_pass) + 2 * runs.lints)
     flaky: set[str] = set()
     if changes.pass_to_fail:
         # All of them: a test that fails only after others is broken, and would pass by itself.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from routing import Dimension, RoutingTask
 from routing.dimension import classify, detect_language
-from sandbox.ahead import SandboxesAhead
+from sandbox.ahead import AHEAD, SandboxesAhead
 from sandbox.notes import contributor_notes
 from sandbox.patch import BLOCKED, PatchRules
 from sandbox.results import TestCommand
@@ -61,7 +61,10 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         dimension = Dimension(asked) if asked else classify(source.title, source.text, trigger=task.trigger.value)
         language = detect_language(_paths(archive))
         run.update(dimension=dimension.value, language=language)
-        with SandboxesAhead(WithServices(run.runtime.backend, environment.services), spec) as sandboxes:
+        opener = WithServices(run.runtime.backend, environment.services)
+        # A service that starts keeps nobody's core busy: it is waited for.
+        at_once = AHEAD if environment.services else None
+        with SandboxesAhead(opener, spec, at_once=at_once) as sandboxes:
             yield Work(
                 source=source,
                 routing_task=RoutingTask(

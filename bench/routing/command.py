@@ -104,7 +104,7 @@ def run(
     streams = _streams(data, tasks, results, models, size)
     arenas = {stream.name: Arena.of(stream) for stream in streams}
     all_players = contest(arenas, max(size.permutations, size.synthetic))
-    runs = _runs(all_players, size)
+    runs = planned_runs(all_players, size)
     sizes = {stream.name: len(stream) for stream in streams}
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as progress:
         bar = progress.add_task("starting", total=sum(sizes[run.stream] for run in runs))
@@ -150,7 +150,8 @@ def _streams(
     return [ood, *more, one_shot.first(size.id_tasks) if size.id_tasks else one_shot, *streams]
 
 
-def _runs(all_players: Contest, size: Size) -> list[Run]:
+def planned_runs(all_players: Contest, size: Size) -> list[Run]:
+    """Return every run of a contest: who plays which stream how often depends on what the stream is there for."""
     runs: list[Run] = []
     for stream, players in all_players.players.items():
         schedule = _schedule(all_players.arenas[stream].stream.kind, size)

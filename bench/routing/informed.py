@@ -13,7 +13,7 @@ from bench.routing.stream import USD_WEIGHT, Floats, Stream
 from bench.routing.tracks import Tried
 from routing.logits import logits, sigmoid
 
-_SHARED, _OWN, _BENT = 0.9, 0.6, 0.4
+_SHARED, _OWN, _BENT = 0.9, 0.5, 0.4
 """Standard deviations of logits, about those of `bench.routing.worlds`: of all models together; of a model, beside what
 is published of it; of a model between kinds of task."""
 _DRAWS = 256

@@ -61,7 +61,7 @@ def _regret(axes: Any, played: Mapping[Run, Played]) -> None:
                 mean = np.linspace(mean[-1] / len(mean), mean[-1], len(mean))
             axes.plot(mean, label=player.removeprefix("peer."), linewidth=2.5 if player == ROUTER else 1)
     axes.set_xlabel("tasks")
-    axes.set_ylabel("cumulative regret, mean of the permutations")
+    axes.set_ylabel("cumulative regret, mean of the runs")
     axes.legend(fontsize="small")
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sandbox.ahead import SandboxesAhead
 from sandbox.results import TestCommand, VerificationResult
 from sandbox.testing import discover
-from sandbox.types import Backend
+from sandbox.types import Backend, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, run_baseline, verify
 from tests.support.backends import LABELS, backend
 from tests.support.small_project import NEW_TEST, SOURCE, TESTS, SmallProject, small_project
@@ -57,6 +58,23 @@ def test_a_fix_of_a_failing_test_is_verified(bench: Bench) -> None:
     assert result.before is not None
     assert result.after is not None
     assert (result.before.passed, result.before.failed, result.after.passed) == (2, 1, 3)
+
+
+def test_no_sandbox_is_started_that_the_verification_does_not_use(bench: Bench) -> None:
+    opened: list[Sandbox] = []
+
+    class Counting:
+        def open(self, spec: SandboxSpec) -> Sandbox:
+            opened.append(bench.backend.open(spec))
+            return opened[-1]
+
+    project = bench.project(tests=FAILING)
+    request = bench.request(project, project.patch({"stats.py": FIXED}))
+    spec = SandboxSpec(request.image, request.labels, request.limits)
+    with SandboxesAhead(Counting(), spec) as sandboxes:
+        assert verify(request, sandboxes, project.mirror).verdict == "verified"
+    # The tests without the patch and with it, and both again: what changed must repeat itself.
+    assert len(opened) == 4
 
 
 def test_a_fix_with_a_test_that_reproduces_is_verified(bench: Bench) -> None:

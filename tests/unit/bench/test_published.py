@@ -39,7 +39,10 @@ def test_two_models_tell_nothing_of_a_benchmark() -> None:
     assert foretold(profile(good={"a": 80.0, "b": 90.0}, poor={"a": 20.0, "b": 10.0})) == {}
 
 
-def test_each_shipped_benchmark_is_foretold_by_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_shipped_benchmark_is_foretold_by_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     found = foretold(load_profile())
     assert min(one.correlation for one in found.values()) > 0.5
     published.main()

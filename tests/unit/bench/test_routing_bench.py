@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.routing import peers
+from bench.routing.command import FULL, planned_runs
 from bench.routing.contest import RELEASED, ROUTER, Arena, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import figures
@@ -15,7 +16,7 @@ from bench.routing.hindsight import best_chain, chain_rewards
 from bench.routing.plots import not_dominated, plot
 from bench.routing.reference import worse
 from bench.routing.report import tables
-from bench.routing.stream import Stream, read_stream
+from bench.routing.stream import Stream, StreamKind, read_stream
 from bench.routing.synthetic import RECIPES, Recipe, synthetic_stream
 from bench.routing.tracks import Player, Track, Tried, play
 from tests.support.streams import write_stream
@@ -155,6 +156,32 @@ def test_the_released_order_may_be_run_with_several_seeds(stream: Stream) -> Non
     assert found["own.released.cumreg_ci95"] > 0
 
 
+def test_how_often_a_stream_is_played_depends_on_what_it_is_there_for(stream: Stream) -> None:
+    kinds = {
+        "own": StreamKind.MAIN,
+        "own.run_only": StreamKind.RUN_ONLY,
+        "id": StreamKind.SINGLE_TURN,
+        "drawn": StreamKind.DRAWN,
+        "drift/0": StreamKind.DRIFT,
+    }
+    arenas = {name: Arena.of(replace(stream, name=name, kind=kind)) for name, kind in kinds.items()}
+    size = replace(FULL, permutations=5, delayed=2, ablations=3, run_only=4, synthetic=1, seeds=2, delays=(0, 10))
+    runs = planned_runs(contest(arenas, 5), size)
+    assert len(set(runs)) == len(runs)
+
+    def played(player: str, stream: str, track: Track = Track.ONE_SHOT, delay: int = 0) -> tuple[int, int]:
+        mine = [r.permutation for r in runs if (r.player, r.stream, r.track, r.delay) == (player, stream, track, delay)]
+        released = sum(number <= RELEASED for number in mine)
+        return released, len(mine) - released
+
+    assert [played(ROUTER, name) for name in kinds] == [(2, 5), (1, 4), (2, 0), (1, 1), (1, 0)]
+    assert [played(ROUTER, name, delay=10) for name in kinds] == [(1, 2), (0, 0), (1, 0), (0, 0), (0, 0)]
+    assert [played(ROUTER, name, Track.HONEST) for name in kinds] == [(2, 5), (1, 4), (0, 0), (1, 1), (1, 0)]
+    # Who neither learns nor draws is the same in every order, and finds nothing.
+    assert [played("peer.oracle", name) for name in kinds] == [(1, 0), (1, 0), (1, 0), (1, 0), (0, 0)]
+    assert [played("ablation.no_exploration", name) for name in kinds] == [(1, 3), *[(0, 0)] * 4]
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_drawn_stream_is_the_same_each_time(name: str) -> None:
     one, other = (synthetic_stream(name, RECIPES[name], 3) for _ in range(2))
@@ -169,6 +196,8 @@ def test_a_figure_that_gets_worse_beyond_its_interval_is_named() -> None:
     assert worse({"a.permuted.cumreg": 11.1}, accepted) == [
         "a.permuted.cumreg is 11.10; 10.00 was accepted, with an interval of ± 1.00."
     ]
+    # Three runs that happen to agree make no exact figure.
+    assert worse({"a.permuted.cumreg": 10.2}, accepted | {"a.permuted.cumreg_ci95": 0.1}) == []
 
 
 def test_the_frontier_leaves_out_what_is_dearer_and_no_better() -> None:

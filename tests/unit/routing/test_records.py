@@ -129,14 +129,27 @@ def test_the_shipped_profile_is_read_and_each_number_has_its_source() -> None:
         "vertex_ai/claude-opus-4-6@20260205",
         "bedrock/anthropic.claude-opus-4-6-v1",
         "bedrock/us.anthropic.claude-opus-4-6-20260205-v1:0",
+        "bedrock/us-gov.anthropic.claude-opus-4-6-v1:0",
+        "vertex_ai/claude-opus-4-6@default",
+        "openrouter/anthropic/claude-opus-4.6:thinking",
+        "fireworks_ai/accounts/fireworks/models/claude-opus-4p6",
     ],
 )
 def test_a_model_is_known_whoever_serves_it(served: str) -> None:
     assert plain_name(served) == "claudeopus46"
 
 
-@pytest.mark.parametrize(("name", "plain"), [("gpt-5.4", "gpt54"), ("zai/glm-5.1", "glm51"), ("kimi-k2.5", "kimik25")])
-def test_a_version_is_not_taken_for_a_maker(name: str, plain: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("gpt-5.4", "gpt54"),
+        ("zai/glm-5.1", "glm51"),
+        ("fireworks_ai/kimi-k2p5", "kimik25"),
+        ("deepseek/deepseek-v3", "deepseekv3"),
+        ("claude-3-5-sonnet-v2", "claude35sonnetv2"),
+    ],
+)
+def test_a_model_s_own_version_stays_in_its_name(name: str, plain: str) -> None:
     assert plain_name(name) == plain
 
 
@@ -167,7 +180,9 @@ def test_a_benchmark_tells_the_same_of_models_whether_they_differ_by_little_or_b
     assert both == pytest.approx({"good": typical * 2 / 3, "poor": -typical * 2 / 3})
     turned = profile(a=(80.0, 20.0), b=(74.0, 76.0)).abilities()
     assert turned == pytest.approx({"good": 0.0, "poor": 0.0})
-    assert profile(a=(50.0, 50.0)).abilities() == {"good": 0.0, "poor": 0.0}
+    # Where all are alike nothing is said of anybody.
+    assert profile(a=(50.0, 50.0)).abilities() == {}
+    assert profile(a=(80.0, 20.0), b=(50.0, 50.0)).abilities() == profile(a=(80.0, 20.0)).abilities()
 
 
 def test_a_benchmark_that_is_left_out_of_the_profile_says_nothing() -> None:
@@ -192,6 +207,11 @@ def test_a_benchmark_that_is_left_out_of_the_profile_says_nothing() -> None:
             "score",
         ),
         ('{"read": "x", "models": [{"model": "m", "scores": [{"benchmark": "b", "score": 30}]}]}', "source"),
+        (
+            '{"read": "x", "models": [{"model": "m-1", "also": ["x/M.1"], '
+            '"scores": [{"benchmark": "b", "score": 30, "source": "https://x.y"}]}]}',
+            "'x/M.1' is there twice",
+        ),
         ("[]", "must be an object"),
         ("{", "is not JSON"),
     ],

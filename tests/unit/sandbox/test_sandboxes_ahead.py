@@ -97,12 +97,15 @@ def test_the_last_ones_leave_none_to_be_thrown_away() -> None:
     assert number_of_the_last == len(opener.opened) == 3
 
 
-def test_after_the_last_ones_more_are_started_ahead_again() -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_after_the_last_ones_more_are_started_ahead_again(told: bool) -> None:
     opener = PlainOpener()
     with SandboxesAhead(opener, SPEC, ahead=1) as sandboxes:
         sandboxes.expect(1)
         number(sandboxes)
-        number(sandboxes)
+        if told:
+            sandboxes.expect(None)
+        assert number(sandboxes) == 2
         while len(opener.opened) < 3:  # the test's timeout ends this
             threading.Event().wait(0.005)
 
@@ -119,7 +122,7 @@ def test_the_first_is_not_kept_waiting_by_the_second() -> None:
             return super().open(spec)
 
     opener = Slow()
-    with SandboxesAhead(opener, SPEC) as sandboxes:
+    with SandboxesAhead(opener, SPEC, at_once=1) as sandboxes:
         assert number(sandboxes) == 1
     assert opener.most == 1
 
