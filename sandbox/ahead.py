@@ -154,7 +154,7 @@ class _Ending:
 
 
 def _at_once(ahead: int) -> int:
-    return 1 if len(os.sched_getaffinity(0)) <= _FEW_CORES else ahead
+    return 1 if (os.cpu_count() or 1) <= _FEW_CORES else ahead
 
 
 def _discard(waiting: "Future[Sandbox]") -> None:
