@@ -69,20 +69,25 @@ class Profile(BaseModel):
             seen.add(plain)
         return self
 
+    def logits(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the logits of the scores, by benchmark and the models' plain names."""
+        found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for entry in self.models:
+            for score in entry.scores:
+                found[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
+        return found
+
     def abilities(self, without: Collection[str] = ()) -> Mapping[str, float]:
         """Return each model's ability by its plain name: logits above or below the profile's average.
 
         Args:
             without: benchmarks that are left out. A model of which nothing else is published has no ability.
         """
-        by_benchmark: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        for entry in self.models:
-            for score in entry.scores:
-                if score.benchmark not in without:
-                    by_benchmark[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
         placed: defaultdict[str, list[float]] = defaultdict(list)
         spreads = []
-        for logits in by_benchmark.values():
+        for benchmark, logits in self.logits().items():
+            if benchmark in without:
+                continue
             mean, spread = statistics.fmean(logits.values()), statistics.pstdev(logits.values())
             if not spread:  # it says nothing of who is better
                 continue

@@ -68,7 +68,7 @@ SHORT = Size(
     drift=0,
     delays=(0,),
     id_tasks=300,
-    seeds=3,
+    seeds=8,
     peers=False,
 )
 
@@ -201,10 +201,10 @@ def _schedule(kind: StreamKind, size: Size) -> _Schedule:
 
 def _text(found: dict[str, float], all_players: Contest) -> str:
     groups = []
-    for stream in dict.fromkeys(map(group_of, all_players.arenas)):
-        kind = next(a.stream.kind for name, a in all_players.arenas.items() if group_of(name) == stream)
+    kinds = {group_of(name): arena.stream.kind for name, arena in all_players.arenas.items()}
+    for group, kind in kinds.items():
         one_track = kind is StreamKind.SINGLE_TURN
-        groups += [stream] if one_track else [f"{stream}.track{int(track)}" for track in Track]
+        groups += [group] if one_track else [f"{group}.track{int(track)}" for track in Track]
     names = {name for players in all_players.players.values() for name in players if name != ROUTER}
     peers = sorted(name for name in names if name.startswith("peer."))
     ablations = sorted(names.difference(peers))

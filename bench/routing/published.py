@@ -5,7 +5,6 @@ the models (`routing.profile`) with what they did there. Both are logits less th
 to know who is better, and finds out by itself how hard its tasks are.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,8 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.routing.stream import Floats
-from routing.logits import logit
-from routing.profile import Profile, load_profile, plain_name
+from routing.profile import Profile, load_profile
 
 
 @dataclass(frozen=True)
@@ -35,15 +33,16 @@ class Foretold:
     def spread(self) -> float:
         return float(self.scored.std())
 
+    @property
+    def error(self) -> float:
+        """Root mean square."""
+        return float(np.sqrt(np.mean(np.square(self.scored - self.expected))))
+
 
 def foretold(profile: Profile) -> Mapping[str, Foretold]:
     """Return what all others tell of each benchmark, those with fewer than three models left out."""
-    benchmarks: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for entry in profile.models:
-        for score in entry.scores:
-            benchmarks[score.benchmark][plain_name(entry.model)] = logit(score.score / 100)
     found = {}
-    for benchmark, scored in benchmarks.items():
+    for benchmark, scored in profile.logits().items():
         known = profile.abilities({benchmark})
         models = [model for model in scored if model in known]
         if len(models) > 2:
@@ -53,21 +52,22 @@ def foretold(profile: Profile) -> Mapping[str, Foretold]:
 
 
 def main() -> None:
-    """Print a line for each benchmark, and for all together."""
+    """Print a line for each benchmark, and one for all of their models together, with the mean correlation."""
     found = foretold(load_profile())
     table = Table("benchmark", "models", "spread", "correlation", "error")
     for benchmark, one in found.items():
-        error = np.sqrt(np.mean(np.square(one.scored - one.expected)))
-        table.add_row(
-            benchmark, str(len(one.scored)), f"{one.spread:.2f}", f"{one.correlation:.2f}", f"{float(error):.2f}"
-        )
-    errors = np.concatenate([one.scored - one.expected for one in found.values()])
-    spreads = np.concatenate([one.scored for one in found.values()])
-    mean = float(np.mean([one.correlation for one in found.values()]))
-    together = (f"{float(np.sqrt(np.mean(np.square(values)))):.2f}" for values in (spreads, errors))
-    table.add_row("all", str(len(errors)), next(together), f"{mean:.2f}", next(together))
+        table.add_row(benchmark, *_cells(one, one.correlation))
+    together = Foretold(
+        np.concatenate([one.expected for one in found.values()]),
+        np.concatenate([one.scored for one in found.values()]),
+    )
+    table.add_row("all", *_cells(together, float(np.mean([one.correlation for one in found.values()]))))
     Console().print("Logits; 'error' is that of what the other benchmarks foretell (root mean square)")
     Console().print(table)
+
+
+def _cells(one: Foretold, correlation: float) -> tuple[str, ...]:
+    return str(len(one.scored)), f"{one.spread:.2f}", f"{correlation:.2f}", f"{one.error:.2f}"
 
 
 if __name__ == "__main__":

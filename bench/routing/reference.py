@@ -8,8 +8,6 @@ from bench.routing.figures import CI
 from store.errors import AcrouterError
 
 _FILE = "reference.json"
-_LEAST = 0.03
-"""Of a figure: an interval of few runs is a matter of luck itself."""
 
 
 class FigureWorse(AcrouterError):  # noqa: N818  (it reads as what it is)
@@ -25,15 +23,13 @@ def reference() -> dict[str, float]:
 
 def worse(figures: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
     """Return a line for each accepted CumReg that was measured too and is higher by more than its interval."""
-    margins = {
-        name: max(accepted[name + CI], _LEAST * value)
-        for name, value in accepted.items()
-        if name.endswith(".cumreg") and name + CI in accepted and name in figures
-    }
     return [
-        f"{name} is {figures[name]:.2f}; {accepted[name]:.2f} was accepted, with an interval of ± {margin:.2f}."
-        for name, margin in margins.items()
-        if figures[name] > accepted[name] + margin
+        f"{name} is {figures[name]:.2f}; {value:.2f} was accepted, with an interval of ± {accepted[name + CI]:.2f}."
+        for name, value in accepted.items()
+        if name.endswith(".cumreg")
+        and name + CI in accepted
+        and name in figures
+        and figures[name] > value + accepted[name + CI]
     ]
 
 

@@ -76,8 +76,8 @@ def synthetic_stream(name: str, recipe: Recipe, seed: int) -> Stream:
         for kind, hardness in zip(kinds, difficulty, strict=True)
     )
     every = np.ones_like(resolved, dtype=bool)
-    kind = StreamKind.DRAWN if riser is None else StreamKind.DRIFT
-    return Stream(name, tasks, ModelPool(tuple(specs)), resolved, passes, usd, every, every, kind=kind)
+    what = StreamKind.DRAWN if riser is None else StreamKind.DRIFT
+    return Stream(name, tasks, ModelPool(tuple(specs)), resolved, passes, usd, every, every, kind=what)
 
 
 def spec(name: str, cost_usd: float) -> ModelSpec:

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from bench.routing.contest import RELEASED, ROUTER, Arena, Contest, Maker, Run, makers, run_all
 from bench.routing.informed import Informed
-from bench.routing.stream import Stream, StreamTask
+from bench.routing.stream import Stream, StreamKind, StreamTask
 from bench.routing.synthetic import KINDS, SUBJECTS, spec, text
 from bench.routing.tracks import Track
 from routing.logits import logit, sigmoid
@@ -123,7 +123,7 @@ def world(kind: WorldKind, seed: int) -> Stream:
         for t, k in enumerate(kinds)
     )
     every = np.ones_like(resolved, dtype=bool)
-    return Stream(f"world_{seed}", tasks, pool, resolved, passes, usd, every, every)
+    return Stream(f"world_{seed}", tasks, pool, resolved, passes, usd, every, every, kind=StreamKind.DRAWN)
 
 
 def regrets(kind: WorldKind, track: Track, worlds: int, players: Sequence[str]) -> dict[str, list[float]]:
