@@ -44,6 +44,7 @@ class Belief:
 @dataclass(frozen=True)
 class _Fit:
     prior: Mapping[str, float]
+    """Of the pool, for which it was made."""
     names: Mapping[str, int]
     posterior: Posterior
     spread: float
@@ -80,11 +81,24 @@ class Abilities:
         self._fit = None
 
     def belief(
-        self, dimension: str, traits: Sequence[float], embedding: Vector | None, prior: Mapping[str, float]
+        self,
+        dimension: str,
+        traits: Sequence[float],
+        embedding: Vector | None,
+        names: Sequence[str],
+        prior: Mapping[str, float],
     ) -> Belief:
-        """Return what is believed of the models of `prior`, which gives their scores before any evidence, on a task."""
+        """Return what is believed of some models on a task.
+
+        Args:
+            dimension: of the task, with its `traits` and `embedding`.
+            traits: see `routing.contexts`.
+            embedding: None where the task has none.
+            names: the models.
+            prior: the scores of all models of the pool before any evidence.
+        """
         fit = self._fitted(prior)
-        models = [fit.names[name] for name in prior]
+        models = [fit.names[name] for name in names]
         z = features(dimension, traits, embedding)
         plain = z.copy()
         plain[TEXT] = 0.0
@@ -96,14 +110,8 @@ class Abilities:
         )
 
     def _fitted(self, prior: Mapping[str, float]) -> _Fit:
-        if self._fit is None or any(self._fit.prior.get(name) != score for name, score in prior.items()):
-            # Models that left the pool still tell how hard tasks are; without a prior of their own they are average.
-            level = sum(prior.values()) / len(prior)
-            attempts = self._by_model()
-            everyone = dict.fromkeys(attempts, level)
-            everyone |= {} if self._fit is None else self._fit.prior
-            everyone |= prior
-            self._fit = self._solve(everyone, attempts)
+        if self._fit is None or self._fit.prior != prior:
+            self._fit = self._solve(dict(prior), self._by_model())
         return self._fit
 
     def _by_model(self) -> dict[str, list[tuple[str, float]]]:
@@ -115,9 +123,11 @@ class Abilities:
             found[evidence.model].append((key, count * weight(evidence)))
         return dict(found)
 
-    def _solve(self, prior: Mapping[str, float], attempts: Mapping[str, Sequence[tuple[str, float]]]) -> _Fit:
-        names = sorted(prior)
-        before = Prior.of(logits(np.array([prior[name] for name in names])), self._shared, self._own)
+    def _solve(self, prior: dict[str, float], attempts: Mapping[str, Sequence[tuple[str, float]]]) -> _Fit:
+        # Models that left the pool still tell how hard tasks are; without a prior of their own they are average.
+        levels = dict.fromkeys(attempts, sum(prior.values()) / len(prior)) | prior
+        names = sorted(levels)
+        before = Prior.of(logits(np.array([levels[name] for name in names])), self._shared, self._own)
         rows = Rows.stacked([self._evidence(attempts.get(name, ())) for name in names])
         later = self._pairs([key for name in names for key, _ in attempts.get(name, ())])
         offsets, spread = np.zeros(len(rows.x)), PRIOR_SPREAD
@@ -134,7 +144,7 @@ class Abilities:
                     changed = changed_at(rows.scores[mine] - chance[mine])
                     rows.counts[mine.start : mine.start + changed] = 0.0
             posterior = before.step(rows, reached, chance)
-        return _Fit(dict(prior), {name: n for n, name in enumerate(names)}, posterior, spread)
+        return _Fit(prior, {name: n for n, name in enumerate(names)}, posterior, spread)
 
     def _pairs(self, keys: Sequence[str]) -> Pairs | None:
         """Return which of these attempts followed which failures; None: none did."""

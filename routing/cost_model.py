@@ -118,7 +118,9 @@ class _Newest:
 
     @cached_property
     def curvature(self) -> Floats:
-        found: Floats = self.x.T @ self.x
+        # What costs nothing, as with a model that is free, tells nothing of how dear a task is.
+        paid = self.x[self.usd > 0]
+        found: Floats = paid.T @ paid
         return found
 
 

@@ -15,7 +15,7 @@ class Candidates:
     names: tuple[str, ...]
     costs: Mapping[str, float]
     prior_costs: Mapping[str, float]
-    prior_scores: Mapping[str, float]
+    priors: Mapping[str, float]
 
     def expected_cost_usd(self, model: str) -> float:
         return self.costs[model]
@@ -23,13 +23,10 @@ class Candidates:
     def prior_cost_usd(self, model: str) -> float:
         return self.prior_costs[model]
 
-    def prior_score(self, model: str) -> float:
-        return self.prior_scores[model]
-
     def without(self, models: Collection[str]) -> "Candidates":
         """Return the candidates but for some; may be empty."""
         names = tuple(name for name in self.names if name not in models)
-        return Candidates(names, self.costs, self.prior_costs, self.prior_scores)
+        return Candidates(names, self.costs, self.prior_costs, self.priors)
 
 
 def candidates(pool: ModelPool, costs: CostModel, task: RoutingTask) -> Candidates:

@@ -23,7 +23,8 @@ STRENGTH = 3.0
 
 def prior_scores(pool: Pool) -> dict[str, float]:
     """Return each model's expected score before any evidence, in [0, 1]."""
-    return {name: pool.prior_score(name) for name in pool.names}
+    priors = pool.priors
+    return {name: priors[name] for name in pool.names}
 
 
 def market_priors(

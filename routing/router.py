@@ -1,5 +1,6 @@
 """The router as a library: decide, observe, escalate, or `run` for all of it."""
 
+import math
 import threading
 import uuid
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from routing.costs import Candidates, candidates
 from routing.dimension import classify, detect_language
 from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
-from routing.errors import EncoderError, NoModelLeft
+from routing.errors import EncoderError, NoModelLeft, RoutingError
 from routing.escalation import Option, outlook, plan
 from routing.evidence import validate
 from routing.loop import ModelAnswer, RunResult, run
@@ -75,8 +76,12 @@ class Router:
             seed: of the exploration, for tests and replays; None: unpredictable.
 
         Raises:
+            RoutingError: `max_attempts` or `memory_capacity` is below 1.
             VoterError: a voter is unknown or its weight is wrong.
         """
+        for name, count in (("max_attempts", max_attempts), ("memory_capacity", memory_capacity)):
+            if count < 1:
+                raise RoutingError(f"{name} is {count}; it must be 1 or more.")
         self.pool = pool
         self.encoder: Encoder = encoder or HashingEncoder()
         self.reward_weights = reward_weights
@@ -91,7 +96,7 @@ class Router:
         self._record = VoterRecord()
         self._namings = NamingRecord()
         self._said: OrderedDict[str, tuple[Said, Said]] = OrderedDict()
-        """By task, of the newest decisions: the voters' views and namings, until its attempts are observed."""
+        """By task, of the newest decisions: the voters' views and namings."""
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
 
@@ -177,14 +182,18 @@ class Router:
             explore: False where exploration is forbidden: no randomness, propensities 0 and 1.
 
         Raises:
+            RoutingError: the budget is not a number.
             NoModelLeft: nothing may be used; the message says for each model why.
             PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
+            EncoderError: the task's embedding has another shape than the encoder's, or the encoder cannot be used.
         """
-        for name in (*(allow or ()), *deny, *((pinned,) if pinned else ())):
+        if budget_usd is not None and math.isnan(budget_usd):
+            raise RoutingError("budget_usd is not a number. Give USD, or None for no limit.")
+        for name in (*(allow or ()), *deny, *(() if pinned is None else (pinned,))):
             self.pool.get(name)
         # Embedding is slow and needs no lock.
         task = self._embedded(task)
-        if not pinned:
+        if pinned is None:
             task = self._asked_ahead(task, exclude, allow, deny, budget_usd)
         with self._lock:
             everything = candidates(self.pool, self._costs, task)
@@ -224,7 +233,6 @@ class Router:
             EncoderError: the embedding has another shape than the encoder's.
         """
         validate(evidence)
-        # A vector of another encoder is kept and not compared: `routing.reencoding` replaces it in the background.
         # Evidence of the database comes without its text: its title alone would be another vector than the row's.
         if evidence.embedding is None and evidence.text:
             vector = self.embed(evidence.title, evidence.text)
@@ -234,14 +242,16 @@ class Router:
             evidence = replace(evidence, traits=traits(evidence.text))
         with self._lock:
             evidence = self._with_what_was_known(evidence)
-            evicted = self._memory.put(evidence)
-            for voter in self._voters.values():
-                voter.learn(evidence)
             numbers = evidence.bare
+            # Nothing is learnt from a vector of another encoder: `routing.reencoding` replaces it in the background.
+            learnt = evidence if evidence.encoder == self.encoder.name else numbers
+            evicted = self._memory.put(learnt)
+            for voter in self._voters.values():
+                voter.learn(learnt)
             self._record.learn(numbers)
             self._namings.learn(numbers)
-            self._costs.learn(evidence)
-            self._calibration.learn(evidence)
+            self._costs.learn(learnt)
+            self._calibration.learn(learnt)
             for key in evicted:
                 self.forget(key)
         return evidence
@@ -350,9 +360,8 @@ class Router:
         """Return evidence with what the verifier and the voters had said, where it is known here."""
         views = evidence.views or self._record.views(evidence.key)
         namings = evidence.namings or self._namings.recorded(evidence.key)
-        if not views:
-            said = self._said.get(evidence.task_key, ({}, {}))
-            views, namings = ({v: m[evidence.model] for v, m in part.items() if evidence.model in m} for part in said)
+        said_views, said_namings = self._said.get(evidence.task_key, ({}, {}))
+        views, namings = views or _of(said_views, evidence.model), namings or _of(said_namings, evidence.model)
         verified = evidence.verifier_score
         if evidence.final and verified is None:
             verified = self._calibration.verifier_score(evidence.key)
@@ -371,6 +380,10 @@ class Router:
                 f"{self.encoder.dimensions} dimensions."
             )
         return task
+
+
+def _of(said: Said, model: str) -> Mapping[str, float]:
+    return {voter: models[model] for voter, models in said.items() if model in models}
 
 
 def _joined(known: Said, new: Said) -> Said:

@@ -242,6 +242,10 @@ class Pool(Protocol):
         """Return what an attempt was expected to cost by price alone, before any was seen."""
         ...
 
-    def prior_score(self, model: str) -> float:
-        """Return what the model is expected to score before any of its attempts was seen (`routing.priors`)."""
+    @property
+    def priors(self) -> Mapping[str, float]:
+        """What models are expected to score before any of their attempts was seen (`routing.priors`), by name.
+
+        Those that may not be chosen now are there too: else what is believed would depend on who may be chosen.
+        """
         ...

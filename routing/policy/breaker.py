@@ -18,7 +18,7 @@ class CircuitBreaker:
         self._pause_s = pause_s
         self._clock = clock
         self._failures = 0
-        self._closed_until_tried = 0.0
+        self._open_until = 0.0
         self._lock = threading.Lock()
 
     def allows(self) -> bool:
@@ -27,9 +27,9 @@ class CircuitBreaker:
             if self._failures < self._limit:
                 return True
             now = self._clock()
-            if now < self._closed_until_tried:
+            if now < self._open_until:
                 return False
-            self._closed_until_tried = now + self._pause_s  # the others wait for this one's result
+            self._open_until = now + self._pause_s  # the others wait for this one's result
             return True
 
     def succeeded(self) -> None:
@@ -40,4 +40,4 @@ class CircuitBreaker:
         with self._lock:
             self._failures += 1
             if self._failures >= self._limit:
-                self._closed_until_tried = self._clock() + self._pause_s
+                self._open_until = self._clock() + self._pause_s

@@ -12,7 +12,6 @@ import numpy as np
 from routing.abilities import Abilities
 from routing.hierarchy import DEFAULT_SPREADS, Spreads
 from routing.logits import Floats, sigmoid
-from routing.priors import prior_scores
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.scenarios import SCENARIOS, draws
@@ -41,7 +40,7 @@ class Bandit:
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
         names = list(pool.names)
-        belief = self._abilities.belief(task.dimension, task.traits, task.embedding, prior_scores(pool))
+        belief = self._abilities.belief(task.dimension, task.traits, task.embedding, names, pool.priors)
         deviations = _beside_others(belief.known_apart)
         losses = np.array([self._weights.usd * pool.expected_cost_usd(name) for name in names])
         if self._method == "linucb":

@@ -1,0 +1,99 @@
+"""What a router knows does not depend on what it was asked, and one odd attempt does no harm to the others."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from routing import ModelSpec, Router
+from routing.encoders.hashing import HashingEncoder
+from routing.errors import PoolError, RoutingError
+from routing.pool import ModelPool
+from routing.types import RoutingDecision, Vector
+from tests.support.routing import FixedVoter, make_evidence, make_pool
+
+TEXT = "parse_date crashes on empty strings"
+
+
+class Turned(HashingEncoder):
+    """Another encoder: the same words lie elsewhere."""
+
+    name = "turned:1"
+
+    def encode(self, texts: object) -> Vector:
+        return np.ascontiguousarray(np.roll(super().encode(texts), 7, axis=1))  # type: ignore[arg-type]
+
+
+def scores(decision: RoutingDecision) -> Mapping[str, float]:
+    return {line.model: line.expected_score for line in decision.ranked}
+
+
+def decided(router: Router, **asked: object) -> RoutingDecision:
+    return router.decide(router.task("asked", TEXT), explore=False, **asked)  # type: ignore[arg-type]
+
+
+def test_what_was_asked_before_changes_no_answer() -> None:
+    one, other = Router(make_pool()), Router(make_pool())
+    for router in (one, other):
+        for number in range(30):
+            router.observe(make_evidence(f"s{number}", "small", float(number % 2), minutes=number))
+            router.observe(make_evidence(f"l{number}", "large", float(number % 3 == 0), minutes=number))
+    decided(other)
+    assert scores(decided(one, exclude=["large"])) == scores(decided(other, exclude=["large"]))
+    assert scores(decided(one)) == scores(decided(other))
+
+
+def test_free_attempts_tell_nothing_of_what_a_paid_model_costs() -> None:
+    free = ModelSpec(name="free", litellm_id="t/f", input_usd_per_mtok=0, output_usd_per_mtok=0, free=True)
+    dear = ModelSpec(name="dear", litellm_id="t/d", input_usd_per_mtok=5, output_usd_per_mtok=25)
+    router = Router(ModelPool((free, dear)))
+    for number in range(100):
+        router.observe(make_evidence(f"f{number}", "free", 0.0, cost_usd=0.0, minutes=number, text=TEXT))
+    costs = {line.model: line.expected_cost_usd for line in decided(router).ranked}
+    assert costs == {"free": 0.0, "dear": pytest.approx(0.95)}
+    assert [line.model for line in decided(router, budget_usd=0.30).ranked] == ["free"]
+
+
+def test_vectors_of_another_encoder_teach_nothing_until_they_are_made_again() -> None:
+    old, new = HashingEncoder(), Turned()
+    texts = [("legend colorbar axes", "socket timeout retry")[number % 2] + f" {number}" for number in range(40)]
+    live, restarted = Router(make_pool(), encoder=new), Router(make_pool(), encoder=new)
+    for encoder, routers in ((old, [live]), (new, [live, restarted])):
+        for number, text in enumerate(texts):
+            vector = encoder.encode([text])[0]
+            evidence = make_evidence(
+                f"k{number}", "small", float(number % 2), minutes=number, embedding=vector, encoder=encoder.name
+            )
+            for router in routers:
+                router.observe(evidence)
+    assert scores(decided(live)) == scores(decided(restarted))
+
+
+def test_a_damaged_vector_of_another_encoder_does_no_harm() -> None:
+    router = Router(make_pool())
+    damaged = np.full(384, np.nan, dtype=np.float32)
+    kept = router.observe(make_evidence("bad", "small", 1.0, embedding=damaged, encoder="minilm:1"))
+    assert kept.embedding is damaged  # for the table: it is embedded again in the background
+    assert all(math.isfinite(score) for score in scores(decided(router)).values())
+
+
+def test_namings_stay_where_no_voter_believes_anything() -> None:
+    router = Router(
+        make_pool(), voter_weights={"namer": 1.0}, factories={"namer": lambda _: FixedVoter("namer", {"small": 1.0})}
+    )
+    assert router.observe(make_evidence("k", "small", 1.0, namings={"namer": 0.67})).namings == {"namer": 0.67}
+
+
+@pytest.mark.parametrize("given", [{"max_attempts": 0}, {"memory_capacity": 0}])
+def test_a_router_of_nothing_is_refused(given: dict[str, int]) -> None:
+    with pytest.raises(RoutingError, match="is 0; it must be 1 or more"):
+        Router(make_pool(), **given)  # type: ignore[arg-type]
+
+
+def test_a_budget_that_is_no_number_and_a_pin_without_a_name_are_refused() -> None:
+    router = Router(make_pool())
+    with pytest.raises(RoutingError, match="budget_usd is not a number"):
+        decided(router, budget_usd=math.nan)
+    with pytest.raises(PoolError, match="unknown model ''"):
+        decided(router, pinned="")
