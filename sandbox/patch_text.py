@@ -119,25 +119,8 @@ def _read_section(section: str) -> FileChange:
     if not section.endswith("\n"):
         raise PatchError(f"The patch is cut off in the change of {path!r}.")
     lines = section[:-1].split("\n")
-    kind: Kind = "modified"
-    modes = {"old": "", "new": ""}
-    position = 1
-    while position < len(lines):
-        line = lines[position]
-        if mode := _MODE.fullmatch(line):
-            if mode[1] == "new file":
-                kind, modes["new"] = "added", mode[2]
-            elif mode[1] == "deleted file":
-                kind, modes["old"] = "deleted", mode[2]
-            else:
-                modes[mode[1]] = mode[2]
-        elif index := _INDEX.fullmatch(line):
-            if index[1]:
-                modes = {"old": index[1], "new": index[1]}
-        else:
-            break
-        position += 1
-    body = lines[position:]
+    kind, modes, length = _read_modes(lines[1:], path)
+    body = lines[1 + length :]
     binary = bool(body) and body[0] == "GIT binary patch"
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -147,7 +130,37 @@ def _read_section(section: str) -> FileChange:
     elif body:
         _check_names(body, path, kind)
         added, removed = _read_hunks(body[2:], path)
-    return FileChange(path, kind, modes["old"], modes["new"], binary, added, removed, section)
+    return FileChange(path, kind, *modes, binary, added, removed, section)
+
+
+def _read_modes(lines: list[str], path: str) -> tuple[Kind, tuple[str, str], int]:
+    """Return the kind of a change, its old and new mode, and how many lines say so.
+
+    git writes each mode once: in a header where it changes, in the `index` line where it stays. Of two that differ
+    `git apply` may believe another one than a reader does, and where there is none it keeps that of a link.
+    """
+    said: list[tuple[str, str]] = []
+    length = 0
+    for line in lines:
+        mode, index = _MODE.fullmatch(line), _INDEX.fullmatch(line)
+        if mode:
+            said.append((mode[1], mode[2]))
+        elif index and index[1]:
+            said.append(("index", index[1]))
+        elif not index:
+            break
+        length += 1
+    match said:
+        case [("new file", new)]:
+            return "added", ("", new), length
+        case [("deleted file", old)]:
+            return "deleted", (old, ""), length
+        case [("old", old), ("new", new)]:
+            return "modified", (old, new), length
+        case [("index", kept)]:
+            return "modified", (kept, kept), length
+    modes = ", ".join(f"{name} {mode}" for name, mode in said) or "none"
+    raise PatchError(f"The headers of {path!r} do not say once which mode it has: {modes}.")
 
 
 def _check_names(body: list[str], path: str, kind: Kind) -> None:

@@ -12,6 +12,7 @@ from sandbox.errors import PatchError
 from sandbox.patch import PatchRules, inspect_patch, subset
 from sandbox.patch_text import quote, read, unquote
 from sandbox.results import RunnerName, TestCommand
+from tests.support.small_project import small_project
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -107,6 +108,51 @@ def test_links_and_submodules_are_rejected(mode: str, word: str) -> None:
 
 def test_a_changed_link_is_rejected_too() -> None:
     assert inspect_patch(change("x", header=f"index {SHA}..{SHA} 120000")).rejected
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["new file mode 120000", f"index {'0' * 40}..{SHA} 100644"],
+        ["new file mode 160000", f"index {'0' * 40}..{SHA} 100644"],
+        [f"index {'0' * 40}..{SHA} 100644", "new file mode 120000"],
+        ["new file mode 120000", "new file mode 100644"],
+        ["new file mode 120000", "new mode 100644"],
+        ["new file mode 100644", "old mode 100644"],
+    ],
+)
+def test_a_new_file_that_says_its_mode_twice_is_no_patch_of_gits(headers: list[str]) -> None:
+    patch = new("x", ["/etc/passwd"]).split("\n")
+    assert inspect_patch("\n".join([patch[0], *headers, *patch[3:]])).findings[0].kind == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["old mode 100644", "new mode 120000", f"index {SHA}..{SHA[::-1]} 100644"],
+        [f"index {SHA}..{SHA[::-1]} 120000", f"index {SHA}..{SHA[::-1]} 100644"],
+        ["new mode 100644", f"index {SHA}..{SHA[::-1]}"],
+        [f"index {SHA}..{SHA[::-1]}"],
+        [],
+    ],
+)
+def test_a_change_that_does_not_say_once_what_the_file_is_may_be_of_a_link(headers: list[str]) -> None:
+    patch = change("x").split("\n")
+    assert inspect_patch("\n".join([patch[0], *headers, *patch[2:]])).findings[0].kind == "unreadable"
+
+
+@pytest.mark.parametrize("headers", [["index {old}..{new}"], ["index {old}..{new} 100644"], []])
+def test_what_git_makes_a_link_of_never_passes(tmp_path: Path, headers: list[str]) -> None:
+    project = small_project(tmp_path)
+    link = project.mirror.tree_with_patch(project.sha, new("link", ["README.md"], "120000"))
+    patch = change("link", removed=["README.md"], added=["/etc/passwd"]).split("\n")
+    text = "\n".join([patch[0], *(header.format(old=SHA, new=SHA) for header in headers), *patch[2:]])
+    applied = True
+    try:
+        project.mirror.tree_with_patch(link, text)
+    except PatchError:
+        applied = False
+    assert not applied or inspect_patch(text).rejected
 
 
 def test_modes_are_remarked() -> None:
