@@ -4,6 +4,10 @@ git runs inside the sandbox only, as the sandbox's root, with a git folder and a
 the tree (`.git`, `.gitattributes`, hooks, links) is content to it and never configuration: attributes are overridden by
 `info/attributes` (gitattributes(5): it has the highest precedence), and filters, text conversion, external diffs, hooks
 and monitors are off. Nested repositories that the agent makes are not part of the patch.
+
+Where bubblewrap runs as an ordinary user, "where the agent cannot write" is not true: it is the user that git runs as.
+So only objects outlast the agent: the git folder with all that configures git is made anew, and git may fetch nothing.
+Objects that it forges give a patch that is inspected and applied on the host like any other.
 """
 
 import base64
@@ -14,12 +18,15 @@ from sandbox.types import TRUSTED, WORKSPACE, CommandResult, Sandbox
 
 MAX_PATCH_BYTES = 5_000_000
 _GIT_DIR = f"{TRUSTED}/baseline.git"
+_OBJECTS = f"{TRUSTED}/objects"
 _TIMEOUT_S = 120.0
 _NO_CONVERSION = "* -text -ident -filter -working-tree-encoding !diff !eol\n"
 
 _GIT_HOME = (
     "env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/nonexistent LC_ALL=C.UTF-8 "
-    "GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1"
+    "GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 "
+    # A missing object is an error: no protocol is spoken for it, whatever any configuration says.
+    f"GIT_OBJECT_DIRECTORY={_OBJECTS} GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none"
 )
 _GIT = " ".join(
     [
@@ -40,8 +47,7 @@ def lay(sandbox: Sandbox) -> None:
     """
     _trusted(
         sandbox,
-        f"rm -rf {TRUSTED} && mkdir -m 700 {TRUSTED} && {_GIT_HOME} git init -q --bare --template= {_GIT_DIR} && "
-        f"mkdir -p {_GIT_DIR}/info && {_write(f'{_GIT_DIR}/info/attributes', _NO_CONVERSION.encode())} && "
+        f"rm -rf {TRUSTED} && mkdir -m 700 {TRUSTED} && {_new_git_dir()} && "
         f"{_GIT} add -A -f . && {_GIT} write-tree > {TRUSTED}/tree",
         "The tree could not be recorded (is git installed in the sandbox's image?)",
     )
@@ -66,6 +72,7 @@ def take_patch(sandbox: Sandbox) -> str:
     tree = (sandbox.read_file(f"{TRUSTED}/tree") or b"").decode("ascii", "replace").strip()
     if not tree.isalnum():
         raise SandboxError("The baseline is missing.")
+    _trusted(sandbox, _new_git_dir(), "The baseline could not be read")
     rules = _exclude_file(sandbox, tree)
     _trusted(
         sandbox,
@@ -129,6 +136,14 @@ def _exclude_file(sandbox: Sandbox, tree: str) -> bytes:
     parts = (sandbox.read_file(f"{TRUSTED}/rules") or b"").decode("utf-8", "surrogateescape").split("\0")
     gitignores = dict(zip(parts[0::2], parts[1::2], strict=False))
     return ignore_rules.combine(gitignores).encode("utf-8", "surrogateescape")
+
+
+def _new_git_dir() -> str:
+    """Return a command that makes a git folder in which nothing is configured, in place of the one that is there."""
+    return (
+        f"rm -rf {_GIT_DIR} && {_GIT_HOME} git init -q --bare --template= {_GIT_DIR} && mkdir -p {_GIT_DIR}/info && "
+        f"{_write(f'{_GIT_DIR}/info/attributes', _NO_CONVERSION.encode())}"
+    )
 
 
 def _write(path: str, content: bytes) -> str:

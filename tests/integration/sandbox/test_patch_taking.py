@@ -1,5 +1,6 @@
 """The patch is what the agent changed, exactly, whatever it does to git, attributes and names."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +124,38 @@ def test_attributes_filters_and_configuration_of_the_tree_do_not_act(box: Sandbo
     patch = baseline.take_patch(box)
     assert "+x = 1\r\n+$Id$\n" in patch
     assert box.read_file("/tmp/evil") is None
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        pytest.param(
+            "git config -f config core.repositoryFormatVersion 1; git config -f config extensions.partialClone far;"
+            "git config -f config remote.far.promisor true; git config -f config remote.far.url ext::/tmp/forge;"
+            "git config -f config protocol.ext.allow always; "
+            "id=$(printf '# Stats\\n' | git hash-object --stdin); find .. -path \"*/${id:0:2}/${id:2}\" -delete",
+            id="a missing object that a program brings",
+        ),
+        pytest.param(
+            "git config -f config filter.forge.clean /tmp/forge; printf '* filter=forge\\n' > info/attributes",
+            id="a filter",
+        ),
+        pytest.param(
+            "cp -r . /tmp/other; git config -f /tmp/other/config filter.forge.clean /tmp/forge;"
+            "printf '/tmp/other\\n' > commondir; mkdir -p /tmp/other/info; "
+            "printf '* filter=forge\\n' | tee info/attributes > /tmp/other/info/attributes",
+            id="a folder with another configuration",
+        ),
+    ],
+)
+def test_what_an_agent_of_the_same_user_writes_to_the_baseline_does_not_run(box: Sandbox, tampering: str) -> None:
+    sh(box, "printf '#!/bin/sh\\ntouch /tmp/ran\\ncat\\n' > /tmp/forge; chmod +x /tmp/forge; echo changed > README.md")
+    # As bubblewrap run by an ordinary user has it: there the agent may write all that is trusted.
+    as_agent = box.execute(f"cd {TRUSTED}/baseline.git; {tampering}", timeout_s=30, trusted=True)
+    assert as_agent.exit_code == 0, as_agent.output
+    with contextlib.suppress(PatchError):
+        assert "+changed" in baseline.take_patch(box)
+    assert box.execute("ls /tmp/ran", timeout_s=30).exit_code != 0
 
 
 def test_links_and_nested_repositories_are_seen_for_what_they_are(box: Sandbox) -> None:
