@@ -6,24 +6,21 @@ longer contexts and longer caches at other prices. What a provider keeps (earlie
 somebody else's of the same key, and is paid for though it does not stand in the request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from sandbox.agent.request_fields import EDITS, REASONING
 
 _TOOLS = frozenset({"function", "custom", "local_shell", "apply_patch", "namespace", "tool_search"})
 """Types of tools that the agent runs itself; Anthropic's plain tools have none."""
 _CLIENT_TOOLS = ("bash_", "text_editor_", "memory_", "tool_search_tool_")
 """Anthropic's own that the agent runs itself, each followed by a date."""
-_DROPPED = frozenset(
-    {
-        *("n", "best_of", "service_tier", "speed", "inference_geo", "prompt_cache_retention", "prediction"),  # price
-        *("mcp_servers", "container", "web_search_options", "background", "connector_id"),  # ways out
-        *("modalities", "audio"),
-    }
-)
 _KEPT_THERE = ("previous_response_id", "conversation", "prompt")
 """What the provider would put before the request (OpenAI's Responses)."""
-_FILES = ("input_file", "input_image")
-"""Parts of OpenAI's Responses that may name a file that is kept there."""
+_FILES = ("input_file", "input_image", "container_upload")
+"""Parts of OpenAI's Responses and Anthropic's messages that may name a file that is kept there."""
+_LINKS = ("image_url", "file_url", "video_url", "audio_url", "file_data")
+"""What a part calls a link, or the content itself as `data:` or base64; some are gateways' own."""
 _PASSED_ON = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
 _BETAS = ("context-1m", "mcp-client", "code-execution", "web-", "fast-mode", "files-api", "skills", "extended-cache")
 """Anthropic's beta features that go elsewhere or cost more, by how their names begin."""
@@ -39,22 +36,47 @@ def allowed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
     return kept
 
 
-def allowed_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request without what is not allowed; the model and the length of its answer are not looked at.
+def allowed_body(body: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
+    """Return a request with those of its `fields` that are allowed; the model is not one of them.
 
     Raises:
         ValueError: it has the provider fetch something, or use what is kept there.
         RecursionError: it is nested too deeply.
     """
-    if any(body.get(name) for name in _KEPT_THERE) or any(map(_is_reference, _items(body.get("input")))):
+    items = body.get("input")
+    items = items if isinstance(items, list) else []
+    if any(body.get(name) for name in _KEPT_THERE) or any(map(_is_reference, items)):
         raise ValueError("the whole conversation must be in the request itself; what the provider keeps is not used")
-    kept = {name: _cleaned(value) for name, value in body.items() if name not in _DROPPED}
-    if isinstance(kept.get("tools"), list):
-        kept["tools"] = [tool for tool in kept["tools"] if _is_the_agents(tool)]
-        if not kept["tools"]:
-            del kept["tools"]
-            kept.pop("tool_choice", None)
+    kept: dict[str, Any] = _cleaned({name: value for name, value in body.items() if name in fields})
+    if kept.get("store") is not False:
+        kept.pop("store", None)
+    if isinstance(kept.get("reasoning"), dict):
+        kept["reasoning"] = {name: value for name, value in kept["reasoning"].items() if name in REASONING}
+    if "context_management" in kept:
+        kept["context_management"] = {"edits": _edits(kept["context_management"])}
+    if isinstance(kept.get("input"), list):
+        kept["input"] = [_with_the_agents_tools(item) for item in kept["input"]]
+    kept = _with_the_agents_tools(kept)
+    if not (isinstance(kept.get("tools"), list) and kept["tools"]):
+        kept.pop("tools", None)
+        kept.pop("tool_choice", None)
     return kept
+
+
+def _edits(management: object) -> list[Any]:
+    edits = management.get("edits") if isinstance(management, dict) else None
+    return [
+        edit
+        for edit in (edits if isinstance(edits, list) else [])
+        if isinstance(edit, dict) and str(edit.get("type")).startswith(EDITS)
+    ]
+
+
+def _with_the_agents_tools(holder: Any) -> Any:
+    """Return a request, an item of its input, or a tool, without those of its `tools` that the provider would run."""
+    if not isinstance(holder, dict) or not isinstance(holder.get("tools"), list):
+        return holder
+    return holder | {"tools": [_with_the_agents_tools(tool) for tool in holder["tools"] if _is_the_agents(tool)]}
 
 
 def _is_the_agents(tool: object) -> bool:
@@ -62,10 +84,6 @@ def _is_the_agents(tool: object) -> bool:
         return False
     kind = tool.get("type", "custom")
     return isinstance(kind, str) and (kind in _TOOLS or kind.startswith(_CLIENT_TOOLS))
-
-
-def _items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _is_reference(item: object) -> bool:
@@ -94,9 +112,10 @@ def _fetches(item: Mapping[str, Any]) -> bool:
     file = item.get("file") if item.get("type") == "file" else item if item.get("type") in _FILES else None
     if isinstance(file, dict) and file.get("file_id"):
         return True
-    for name in ("image_url", "file_url"):
+    for name in _LINKS:
         link = item.get(name)
         address = link.get("url") if isinstance(link, dict) else link
-        if isinstance(address, str) and not address.startswith("data:"):
+        inline = str(address).startswith("data:") or (name == "file_data" and "://" not in str(address))
+        if isinstance(address, str) and not inline:
             return True
     return False

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from sandbox.agent import request_fields
 from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
@@ -45,6 +46,8 @@ class Call:
 class _Api:
     provider: str
     """Who speaks it at home; LiteLLM's name."""
+    fields: frozenset[str]
+    """Those of a request that are sent on."""
     length: str
     """What the request calls its most output tokens, anywhere."""
     length_at_home: str = ""
@@ -54,9 +57,9 @@ class _Api:
 _CHAT = "/v1/chat/completions"
 APIS: Mapping[str, _Api] = {
     # https://platform.openai.com/docs/api-reference/chat/create: max_tokens is deprecated, newer models refuse it.
-    _CHAT: _Api("openai", "max_tokens", "max_completion_tokens"),
-    "/v1/responses": _Api("openai", "max_output_tokens"),
-    "/v1/messages": _Api("anthropic", "max_tokens"),
+    _CHAT: _Api("openai", request_fields.CHAT, "max_tokens", "max_completion_tokens"),
+    "/v1/responses": _Api("openai", request_fields.RESPONSES, "max_output_tokens"),
+    "/v1/messages": _Api("anthropic", request_fields.MESSAGES, "max_tokens"),
 }
 """The only paths there are."""
 HOMES: Mapping[str, str] = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
@@ -145,7 +148,7 @@ class ModelProxy:
         if method != "POST" or path not in self._bases or not isinstance(body, dict):
             return _refusal(403, f"Only {', '.join(self._bases) or 'nothing'} can be reached from here.")
         try:
-            allowed = allowed_body(body)
+            allowed = allowed_body(body, APIS[path].fields)
         except (ValueError, RecursionError) as error:
             return _refusal(400, f"This request is not sent on: {error}.")
         return self._call(path, headers, self._ours(path, allowed))

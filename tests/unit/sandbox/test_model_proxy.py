@@ -81,6 +81,9 @@ def test_what_a_provider_would_do_elsewhere_or_for_more_money_is_not_asked_for()
         {"type": "document", "source": {"type": "file", "file_id": "somebody-elses"}},
         {"type": "input_file", "file_id": "somebody-elses"},
         {"type": "file", "file": {"file_id": "somebody-elses"}},
+        {"type": "container_upload", "file_id": "somebody-elses"},
+        {"type": "video_url", "video_url": {"url": "https://evil/?secret"}},
+        {"type": "file", "file": {"file_data": "https://evil/?secret"}},
     ],
 )
 def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
@@ -88,7 +91,11 @@ def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
         answer = asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": [{"content": [part]}]})
         assert answer is not None
         assert (answer[0], requests) == (400, [])
-        inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+        inline = {
+            "type": "image_url",
+            "image_url": {"url": "data:image/png;base64,AA=="},
+            "file": {"file_data": "AA=="},
+        }
         call = {"type": "tool_use", "input": {"url": "https://example.org"}}  # the agent's own tool, without network
         assert asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": [{"content": [inline, call]}]})
         assert len(requests) == 1
