@@ -61,7 +61,7 @@ class AgentLimits:
 
 @dataclass(frozen=True)
 class AgentTask:
-    """What the agent is told. All but `test_command` and `notes` of our own is untrusted and quoted in the prompt."""
+    """What the agent is told. All of it is untrusted and quoted in the prompt."""
 
     title: str
     text: str

@@ -26,6 +26,13 @@ class TestCommand:
     runner: RunnerName
     source: str
     """Where it comes from, for people."""
+    script: str = ""
+    """What runs the same by a name of ours, where `command` is words of a file of the repository."""
+
+    @property
+    def told(self) -> str:
+        """What an agent is told to run: nothing that a stranger wrote, unless it is configured."""
+        return self.script or self.command
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def _work(run: Run, work: Work, attempt: Attempt, previous: str) -> AgentRun:
                 title=work.source.title,
                 text=work.source.text,
                 hint=work.hint,
-                test_command=work.test_command.command if work.test_command else "",
+                test_command=work.test_command.told if work.test_command else "",
                 notes=work.notes,
                 previous=previous,
             ),

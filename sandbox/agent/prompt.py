@@ -11,6 +11,8 @@ from templates.escape import cut, cut_middle, plain
 _TAG = re.compile(r"[<\uff1c\u2039](?=\s*/?\s*untrusted)", re.IGNORECASE)
 
 _TITLE, _TEXT, _HINT, _NOTES, _PREVIOUS, _PATCH = 300, 30_000, 3_000, 6_000, 8_000, 40_000
+_COMMAND = 1_000
+"""A configured one may be as long. What is found in a repository's files is told by a short name of ours."""
 
 
 def quote(text: str, limit: int) -> str:
@@ -28,15 +30,19 @@ def instance_prompt(task: AgentTask, limits: AgentLimits) -> str:
     return render(
         "prompts/instance.md.j2",
         workspace=WORKSPACE,
-        title=cut(" ".join(quote(task.title, _TITLE).split()), _TITLE),
+        title=_line(task.title, _TITLE),
         text=quote(task.text, _TEXT),
         hint=quote(task.hint, _HINT),
         notes=quote(task.notes, _NOTES),
         previous=quote(task.previous, _PREVIOUS),
-        test_command=" ".join(plain(task.test_command).split()),
+        test_command=_line(task.test_command, _COMMAND),
         steps=limits.steps,
         command_s=round(limits.command_s),
     )
+
+
+def _line(text: str, limit: int) -> str:
+    return cut(_TAG.sub("&lt;", " ".join(plain(text).split())), limit)
 
 
 def judge_messages(task_text: str, patch: str) -> list[dict[str, str]]:

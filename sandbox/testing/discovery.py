@@ -19,6 +19,7 @@ UNITTEST = "python3 -m unittest discover -v"
 
 _READ = frozenset({"pyproject.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "Makefile", "package.json"})
 _MAX_FILE = 1_000_000
+_NPM_TEST = "npm test"
 _NPM_NO_TESTS = "no test specified"
 _OWN = ("--json", "--outputFile", "--watch", "--reporter", "--test-reporter")
 """A script with one of these already says where its results go, or never ends."""
@@ -96,13 +97,13 @@ def _javascript(script: str) -> TestCommand:
     program, *options = script.split()
     simple = not re.search(r"[;&|<>`$(){}\n#\\]", script) and not any(word.startswith(_OWN) for word in options)
     if simple and program == "node" and "--test" in options:
-        return TestCommand(script, "node", source)
+        return TestCommand(script, "node", source, _NPM_TEST)
     if simple and program == "jest":
-        return TestCommand(f"npx --no-install {script}", "jest", source)
+        return TestCommand(f"npx --no-install {script}", "jest", source, _NPM_TEST)
     if simple and program == "vitest":
         rest = [word for word in options if word not in ("run", "watch", "dev")]
-        return TestCommand(" ".join(["npx --no-install vitest run", *rest]), "vitest", source)
-    return TestCommand("npm test --silent", "exit_code", source)
+        return TestCommand(" ".join(["npx --no-install vitest run", *rest]), "vitest", source, _NPM_TEST)
+    return TestCommand(f"{_NPM_TEST} --silent", "exit_code", source)
 
 
 def is_plain_pytest(command: str) -> bool:

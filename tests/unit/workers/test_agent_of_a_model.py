@@ -2,9 +2,15 @@
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
 
 from routing.pool import ModelPool, ModelSpec
 from sandbox.agent import CommandLineAgent, run_agent
+from sandbox.agent_types import AgentTask
+from sandbox.results import TestCommand
+from workers import attempts
 from workers.attempts import agent_for
 
 
@@ -20,3 +26,15 @@ def test_mini_swe_agent_works_unless_the_pool_names_a_program() -> None:
     run: Any = SimpleNamespace(runtime=SimpleNamespace(pool=pool))
     assert agent_for(run, "plain") is run_agent
     assert agent_for(run, "codex") == CommandLineAgent("codex exec - < {prompt}", {"URL": "{url}"})
+
+
+def test_an_agent_is_told_the_name_of_a_script_of_the_repository_and_not_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = MagicMock()
+    monkeypatch.setattr(attempts, "endpoint", MagicMock())
+    monkeypatch.setattr(attempts, "agent_for", lambda *_: agent)
+    work: Any = MagicMock(test_command=TestCommand("node --test tests. New orders", "node", "package.json", "npm test"))
+    attempts._work(MagicMock(), work, MagicMock(), "")
+    task: AgentTask = agent.call_args.args[0]
+    assert task.test_command == "npm test"
