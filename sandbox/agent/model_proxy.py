@@ -25,7 +25,8 @@ _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # As in sandbox.agent.failures: refused before any work was done.
 _NOT_BILLED = frozenset({503, 529})
 _REFUSES_ALL = (401, 403, 404)
-"""The key or the model is refused: no other request would be answered."""
+"""The key or the model is refused: no other request would be answered. A 404 can also be of a path that is not there,
+and a program may ask for any."""
 _CACHE_WRITE_SURCHARGE = 0.25
 MOST_UNANSWERED = 100
 """Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
@@ -54,12 +55,12 @@ class _Api:
     """What its provider calls them since; empty: the same."""
 
 
-_CHAT = "/v1/chat/completions"
+_CHAT, _MESSAGES = "/v1/chat/completions", "/v1/messages"
 APIS: Mapping[str, _Api] = {
     # https://platform.openai.com/docs/api-reference/chat/create: max_tokens is deprecated, newer models refuse it.
     _CHAT: _Api("openai", request_fields.CHAT, "max_tokens", "max_completion_tokens"),
     "/v1/responses": _Api("openai", request_fields.RESPONSES, "max_output_tokens"),
-    "/v1/messages": _Api("anthropic", request_fields.MESSAGES, "max_tokens"),
+    _MESSAGES: _Api("anthropic", request_fields.MESSAGES, "max_tokens"),
 }
 """The only paths there are."""
 HOMES: Mapping[str, str] = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
@@ -72,6 +73,13 @@ def _bases(endpoint: ModelEndpoint) -> dict[str, str]:
         return dict.fromkeys(APIS, endpoint.api_base.rstrip("/").removesuffix("/v1"))
     provider = endpoint.litellm_id.split("/", 1)[0]
     return {path: HOMES[provider] for path, api in APIS.items() if api.provider == provider}
+
+
+def _own_paths(endpoint: ModelEndpoint) -> frozenset[str]:
+    """Return the paths at which the model itself must be: any server at an `api_base` may lack the others."""
+    if not endpoint.api_base:
+        return frozenset(_bases(endpoint))
+    return frozenset({_MESSAGES if endpoint.litellm_id.startswith("anthropic/") else _CHAT})
 
 
 class ModelProxy:
@@ -101,6 +109,7 @@ class ModelProxy:
         self._remaining_s = remaining_s
         self._after_call = after_call
         self._bases = _bases(endpoint)
+        self._own_paths = _own_paths(endpoint)
         self._sent = 0
         self._spent_on_failures = 0.0
         self._buffer = bytearray()
@@ -175,7 +184,9 @@ class ModelProxy:
         cost = worst  # until it is known to be less
         try:
             status, kind, answer = self._send(path, headers, content)
-            self._note(f"HTTP {status}" if status in (*_REFUSES_ALL, 429) or status >= 500 else "")
+            about_path = status == 404 and (bool(self.calls) or path not in self._own_paths)
+            if not about_path:
+                self._note(f"HTTP {status}" if status in (*_REFUSES_ALL, 429) or status >= 500 else "")
             cost = self._cost(status, answer, worst)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             cost = 0.0
@@ -192,7 +203,7 @@ class ModelProxy:
             self._spent_on_failures -= cost
             self.calls.append(Call(clean(told.text), told.tokens_in, told.tokens_out, cost, time.time()))
             self._after_call(self)
-        elif status in _REFUSES_ALL and self.unusable:
+        elif status in _REFUSES_ALL and self.unusable and not about_path:
             self.ended = ("ModelError", self.unusable)
         return status, kind, answer
 
@@ -215,9 +226,9 @@ class ModelProxy:
 
     def _send(self, path: str, headers: dict[str, str], content: bytes) -> tuple[int, str, bytes]:
         key = self._endpoint.api_key or "none"
-        mine = {"x-api-key": key, "anthropic-version": "2023-06-01"} if path == "/v1/messages" else {}
+        mine = {"x-api-key": key, "anthropic-version": "2023-06-01"} if path == _MESSAGES else {}
         sent = {**mine, **headers, "authorization": f"Bearer {key}", "content-type": "application/json"}
-        if path == "/v1/messages":
+        if path == _MESSAGES:
             sent.pop("authorization")
         timeout = max(min(self._endpoint.timeout_s, self._remaining_s()), 0.1)
         received = bytearray()

@@ -4,7 +4,7 @@ import base64
 import json
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -17,9 +17,13 @@ KEY = "sk-canary-0123456789abcdef0123"
 
 
 @contextmanager
-def upstream(status: int = 200, content: bytes = b"") -> Iterator[tuple[str, list[Any]]]:
-    """A provider with one answer; yields its address and the requests as (path, headers, body)."""
+def upstream(status: int | Sequence[int] = 200, content: bytes = b"") -> Iterator[tuple[str, list[Any]]]:
+    """A provider with one answer, or a status for each request and the last one from then on.
+
+    Yields its address and the requests as (path, headers, body).
+    """
     requests: list[Any] = []
+    statuses = [status] if isinstance(status, int) else status
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None: ...
@@ -27,7 +31,7 @@ def upstream(status: int = 200, content: bytes = b"") -> Iterator[tuple[str, lis
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            self.send_response(status)
+            self.send_response(statuses[min(len(requests), len(statuses)) - 1])
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.end_headers()
@@ -42,8 +46,14 @@ def upstream(status: int = 200, content: bytes = b"") -> Iterator[tuple[str, lis
         server.server_close()
 
 
-def proxy(url: str, meter: CountingMeter, limits: AgentLimits | None = None, left_s: float = 10.0) -> ModelProxy:
-    endpoint = ModelEndpoint("m", "openai/m-1", 1.0, 10.0, 0.1, api_base=url, api_key=KEY, max_output_tokens=500)
+def proxy(
+    url: str,
+    meter: CountingMeter,
+    limits: AgentLimits | None = None,
+    left_s: float = 10.0,
+    model: str = "openai/m-1",
+) -> ModelProxy:
+    endpoint = ModelEndpoint("m", model, 1.0, 10.0, 0.1, api_base=url, api_key=KEY, max_output_tokens=500)
     return ModelProxy(
         endpoint, meter, limits or AgentLimits(), remaining_s=lambda: left_s, after_call=lambda _proxy: None
     )

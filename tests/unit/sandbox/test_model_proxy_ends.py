@@ -5,8 +5,10 @@ import struct
 
 import pytest
 
+from sandbox.agent.command_line import _ending
 from sandbox.agent.model_proxy import ModelProxy
 from sandbox.agent_types import AgentLimits, ModelEndpoint
+from sandbox.types import CommandResult
 from tests.support.meters import CountingMeter
 from tests.support.model_provider import KEY, asked, proxy, upstream
 
@@ -107,6 +109,42 @@ def test_a_refused_key_ends_the_agent_and_does_not_show() -> None:
         to = proxy(url, CountingMeter())
         assert asked(to, "/v1/responses", {}) is None
     assert to.ended == ("ModelError", "m cannot be used: HTTP 401")
+
+
+@pytest.mark.parametrize(
+    ("model", "own", "others"),
+    [
+        ("openai/m-1", "/v1/chat/completions", ["/v1/responses", "/v1/messages"]),
+        ("hosted_vllm/m-1", "/v1/chat/completions", ["/v1/responses", "/v1/messages"]),
+        ("anthropic/m-1", "/v1/messages", ["/v1/chat/completions", "/v1/responses"]),
+    ],
+)
+def test_only_where_the_model_must_be_its_absence_ends_the_agent(model: str, own: str, others: list[str]) -> None:
+    with upstream(404, b"{}") as (url, _):
+        to = proxy(url, CountingMeter(), model=model)
+        for path in others:
+            assert asked(to, path, {}) == (404, b"{}"), "a server may lack it: the program is told, and nobody else"
+            assert (to.ended, to.unusable) == (None, "")
+        assert _ending(to, CommandResult("no such path", 1, False, 1.0, False), "")[0] == "ProgramError"
+        assert asked(to, own, {}) is None
+    assert to.ended == ("ModelError", "m cannot be used: HTTP 404")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_a_model_that_has_answered_is_not_gone(path: str) -> None:
+    with upstream([200, 404], b"{}") as (url, _):
+        to = proxy(url, CountingMeter())
+        assert asked(to, "/v1/chat/completions", {}) == (200, b"{}")
+        assert asked(to, path, {}) == (404, b"{}")
+    assert (to.ended, to.unusable, len(to.calls)) == (None, "", 1)
+
+
+def test_a_path_that_is_not_there_does_not_make_up_for_an_outage() -> None:
+    with upstream([503, 404], b"{}") as (url, _):
+        to = proxy(url, CountingMeter())
+        assert asked(to, "/v1/chat/completions", {}) == (503, b"{}")
+        assert asked(to, "/v1/messages", {}) == (404, b"{}")
+    assert (to.ended, to.unusable) == (None, "m cannot be used: HTTP 503")
 
 
 def test_a_line_that_is_misused_is_cut() -> None:
