@@ -35,10 +35,11 @@ _KEYED = frozenset({*METADATA, *REQUIREMENTS, *LOCKS, *_BUILD_FILES})
 """What a set-up's result depends on, besides its commands."""
 
 
-def detect(archive: Path, *, commands: Sequence[str] | None, base: str) -> SetupPlan:
+def detect(archive: Path, *, commands: Sequence[str] | None, base: str, shared_with: str) -> SetupPlan:
     """Return how to set up the tree in `archive`; `commands` from the configuration win (an empty list: nothing).
 
-    `base` identifies the base image. A repository that needs nothing gets a plan without commands.
+    `base` identifies the base image, `shared_with` says whose code the result is for: see `sandbox.setup_sharing`. A
+    repository that needs nothing gets a plan without commands.
 
     Raises:
         CheckoutError: the archive cannot be read.
@@ -56,7 +57,7 @@ def detect(archive: Path, *, commands: Sequence[str] | None, base: str) -> Setup
         answers = (detector(tree) for detector in DETECTORS)
         found = next((answer for answer in answers if answer is not None), Found((), "nothing to install"))
     keyed = {name: content for name, content in raw.items() if name in keys}
-    key = _cache_key(found.commands, keyed, _layout(names), base)
+    key = _cache_key(found.commands, keyed, _layout(names), base, shared_with)
     return SetupPlan(tuple(found.commands), key, found.source, named_images=named_images(tree))
 
 
@@ -107,9 +108,19 @@ def _layout(names: frozenset[str]) -> list[str]:
     return sorted({"/".join(parts[: 2 if parts[0] == "src" else 1]) for parts in paths if parts})
 
 
-def _cache_key(commands: Sequence[str], raw: Mapping[str, bytes], layout: Sequence[str], base: str) -> str:
+def _cache_key(
+    commands: Sequence[str], raw: Mapping[str, bytes], layout: Sequence[str], base: str, shared_with: str
+) -> str:
     digest = hashlib.sha256()
-    parts = [b"4", base.encode(), *(command.encode() for command in commands), b"", *(n.encode() for n in layout), b""]
+    parts = [
+        b"5",
+        shared_with.encode(),
+        base.encode(),
+        *(command.encode() for command in commands),
+        b"",
+        *(n.encode() for n in layout),
+        b"",
+    ]
     for name in sorted(raw):
         parts += [name.encode(), raw[name]]
     for part in parts:

@@ -119,7 +119,7 @@ class SetupPlan:
 
     commands: Sequence[str]
     cache_key: str
-    """Hash of everything that the result depends on: commands, lock files, base image."""
+    """Hash of whose code may use the result, and of what it depends on: commands, lock files, base image."""
     source: str
     """Where the plan comes from, for people: `.acrouter.yml`, `pyproject.toml`, ..."""
     base: str = ""

@@ -53,7 +53,15 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         source.mirror.archive(source.base_sha, archive)
         run.check()
         limits = sandbox_limits(run.runtime.settings)
-        environment = prepare_environment(run, source.config, archive, labels(run), limits, source.missing)
+        environment = prepare_environment(
+            run,
+            source.config,
+            archive,
+            labels(run),
+            limits,
+            shared_with=source.shares_setup_with,
+            missing_already=source.missing,
+        )
         spec = SandboxSpec(environment.image, labels(run), limits)
         task = run.task()
         # A person's word, by a label or the repository's configuration, goes before what the text looks like.

@@ -57,16 +57,20 @@ def prepare_environment(
     archive: Path,
     labels: dict[str, str],
     limits: Limits,
+    *,
+    shared_with: str,
     missing_already: Sequence[str] = (),
 ) -> Environment:
     """Return the environment that a repository's configuration asks for; `missing_already` are parts of its tree.
+
+    `shared_with` says whose code may use what the set-up leaves: see `sandbox.setup_sharing`.
 
     Raises:
         ImageError: the operator's own image cannot be had, or the set-up failed.
     """
     missing = list(missing_already)
     own = _own_image(run, config, missing)
-    image, setup = _set_up(run, config, archive, labels, own)
+    image, setup = _set_up(run, config, archive, labels, own, shared_with)
     services = _services(run, config, missing)
     if services and not missing:
         _try_out(run.runtime.backend, SandboxSpec(image, labels, limits, services), missing)
@@ -86,12 +90,15 @@ def _own_image(run: Run, config: RepositoryConfig, missing: list[str]) -> str:
 
 
 def _set_up(
-    run: Run, config: RepositoryConfig, archive: Path, labels: dict[str, str], own: str
+    run: Run, config: RepositoryConfig, archive: Path, labels: dict[str, str], own: str, shared_with: str
 ) -> tuple[str, tuple[str, ...]]:
-    """The image with the repository's dependencies, made once for each state of its lock files, and what made it."""
+    """The image with the repository's dependencies, made once for each circle and state of its lock files, and
+    the commands that made it.
+    """
     backend = run.runtime.backend
     base = own or backend.ensure_base()
-    plan = replace(detect(archive, commands=config.setup or None, base=base), base=own)
+    found = detect(archive, commands=config.setup or None, base=base, shared_with=shared_with)
+    plan = replace(found, base=own)
     for source, image in plan.named_images:
         if not config.image and why_not(image, run.runtime.settings.sandbox_images) is None:
             run.note(f"{source} names the image {image}. `image: {image}` in .acrouter.yml would have it used.")

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import urlsplit
 
+from sandbox import setup_sharing
 from sandbox.checkout import Mirror
 from sandbox.errors import PushError
 from sandbox.remotes import GitRemote
@@ -22,7 +24,7 @@ from workers.history import record
 from workers.newest_base import choose_parent, tree_on
 from workers.ports import Forge, PullRequestInfo, RepositoryRef
 from workers.run import Run
-from workers.target_words import open_issue, open_pull_request, read_words
+from workers.target_words import Words, open_issue, open_pull_request, read_words
 from workers.targets import Refusal, Source, TargetClosed, TargetMoved
 from workers.views import task_view
 
@@ -56,6 +58,7 @@ class ForgeTarget:
             words.base_ref,
             words.base_sha,
             mirror,
+            self._shares_setup_with(run, words, mirror),
             words.link,
             config,
             missing,
@@ -142,6 +145,13 @@ class ForgeTarget:
             if wanted:
                 missing += fetch(self.forge.git_remote(self.repository, write=False), sha, timeout_s=timeout_s)
         return missing
+
+    def _shares_setup_with(self, run: Run, words: Words, mirror: Mirror) -> str:
+        """Names can be given up and taken by others, and each forge counts from 1: its host and the number stay."""
+        repository = f"{urlsplit(run.runtime.settings.github_api_url).hostname} {self.repository.id}"
+        if words.on_default_branch:
+            return setup_sharing.of_default_branch(repository)
+        return setup_sharing.of_tree(repository, mirror.tree_of(words.base_sha))
 
     def _stands(self, run: Run, task: Task, work: Work, best: Attempted) -> bool:
         """Whether the branch under repair is where it was pinned, our own commit aside; what was added to it is told.

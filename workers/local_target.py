@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sandbox import setup_sharing
 from sandbox.checkout import Mirror
 from sandbox.remotes import Author, GitRemote
 from store.states import TaskState
@@ -31,6 +32,8 @@ class LocalTarget:
             base_ref=task.base_ref,
             base_sha=sha,
             mirror=checkout.mirror,
+            # Any branch may be checked out there, a stranger's too.
+            shares_setup_with=setup_sharing.of_tree("a local repository", checkout.mirror.tree_of(sha)),
         )
 
     def adopt(self, run: Run) -> bool:  # noqa: ARG002  (a local task is worked on by one process alone)

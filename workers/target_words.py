@@ -25,6 +25,8 @@ class Words:
     """What brings the commit into the mirror."""
     is_fork: bool = False
     """The commit is a stranger's: it is read and never pushed into the repository."""
+    on_default_branch: bool = False
+    """The commit was the default branch's when it was pinned. Of a failed run's nobody has looked."""
 
 
 def read_words(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
@@ -80,7 +82,7 @@ def _of_issue(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
     sha = task.base_sha or branch.sha
     title, text = words_asked_for(task, issue)
     link = f"{repository.full_name}#{issue.number}"
-    return Words(title, text, branch.name, sha, link, refs_to_fetch(branch.name, sha))
+    return Words(title, text, branch.name, sha, link, refs_to_fetch(branch.name, sha), on_default_branch=True)
 
 
 def _of_pull_request(forge: Forge, repository: RepositoryRef, task: Task) -> Words:

@@ -37,6 +37,8 @@ class Source:
     base_ref: str
     base_sha: str
     mirror: Mirror
+    shares_setup_with: str
+    """Whose code may use what this commit's set-up leaves: see `sandbox.setup_sharing`."""
     link: str = ""
     config: RepositoryConfig = field(default_factory=RepositoryConfig)
     missing: Sequence[str] = ()

@@ -59,7 +59,7 @@ def measure_setup(backend: Backend, archive: Path, labels: Mapping[str, str], *,
     times = []
     for number in range(rounds + 1):
         began = time.perf_counter()
-        plan = setup_plan.detect(archive, commands=None, base=backend.ensure_base())
+        plan = setup_plan.detect(archive, commands=None, base=backend.ensure_base(), shared_with="the bench")
         assert plan.commands
         backend.prepare(archive, plan, timeout_s=600, labels=labels)
         if number:  # the first one made it, perhaps

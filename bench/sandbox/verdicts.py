@@ -88,7 +88,7 @@ class _Court:
         self._folder = folder
         self._mirror = Mirror.from_local(repository.git_dir, folder / "mirror.git").mirror
         archive = self._archive(repository.base_sha)
-        plan = detect(archive, commands=None, base=backend.ensure_base())
+        plan = detect(archive, commands=None, base=backend.ensure_base(), shared_with="the bench")
         image = backend.prepare(archive, plan, timeout_s=_SETUP_S, labels=_LABELS)
         self._spec = SandboxSpec(image, _LABELS, Limits(cpus=2.0))
         command = discover(archive, None)

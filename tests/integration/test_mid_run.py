@@ -13,14 +13,18 @@ from bot.demo.hub import pulls
 from bot.github import GitHubForge
 from sandbox.errors import RemoteRefused, RemoteUnavailable
 from sandbox.remotes import GitRemote
+from sandbox.setup_sharing import of_default_branch, of_tree
 from store.states import TaskState
 from store.tables import Task
 from store.types import utc_now
 from tests.support.quick_mirror import LocalMirror
 from tests.support.whole_run import REPOSITORY, WholeRun
 from workers.errors import ForgeError, ForgeTemporary, TargetGone
+from workers.forge_target import ForgeTarget
 from workers.pipeline import work_on
 from workers.ports import RepositoryRef
+from workers.run import Run
+from workers.targets import Source
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
     with made.connected():
         yield made
     made.close()
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch) -> list[Source]:
+    """What the tasks of the test were told, in their order."""
+    told: list[Source] = []
+    fetch = ForgeTarget.fetch
+
+    def noted(self: ForgeTarget, run: Run) -> Source:
+        told.append(fetch(self, run))
+        return told[-1]
+
+    monkeypatch.setattr(ForgeTarget, "fetch", noted)
+    return told
 
 
 class PullStory:
@@ -236,7 +254,7 @@ def test_a_new_wait_begins_anew_once_github_has_answered(runs: WholeRun, monkeyp
 
 
 def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(
-    runs: WholeRun, monkeypatch: pytest.MonkeyPatch
+    runs: WholeRun, monkeypatch: pytest.MonkeyPatch, sources: list[Source]
 ) -> None:
     from_fork = GitHubForge.pull_request
 
@@ -256,6 +274,21 @@ def test_a_forks_pr_is_read_by_its_pull_ref_and_answered_with_a_patch(
     assert "+    return sum(prices)" in story.words()
     assert "git apply" in story.words()
     assert (Path(runs.hub._folder.name) / f"{REPOSITORY}.git").is_dir()
+    (source,) = sources
+    tree = source.mirror.tree_of(story.pinned)
+    assert source.shares_setup_with == of_tree(f"localhost {story.task.repository_id}", tree)
+
+
+def test_only_the_default_branchs_code_shares_a_set_up_with_others(runs: WholeRun, sources: list[Source]) -> None:
+    branch = PullStory(runs, "sharing")
+    runs.settle()
+    runs.hub.label(runs.hub.open_issue("The total is wrong", "It leaves the first price out."), "acrouter")
+    runs.hear()
+    runs.settle()
+    of_branch, of_issue = sources
+    repository = f"localhost {branch.task.repository_id}"
+    assert of_branch.shares_setup_with == of_tree(repository, of_branch.mirror.tree_of(branch.pinned))
+    assert of_issue.shares_setup_with == of_default_branch(repository)
 
 
 def test_a_default_branch_of_another_name_is_where_the_pr_goes(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ class QuickMirror:
     def resolve(self, ref: str) -> str:
         return self._git("rev-parse", ref)
 
+    def tree_of(self, sha: str) -> str:
+        return self._git("rev-parse", f"{sha}^{{tree}}")
+
     def archive(self, _sha: str, destination: Path) -> None:
         with tarfile.open(destination, "w"):
             pass

@@ -59,7 +59,7 @@ def bench(request: pytest.FixtureRequest, make_bug: MakeBug, tmp_path: Path) -> 
     checkout = Mirror.from_local(repository.git_dir, tmp_path / "mirror.git")
     archive = tmp_path / "tree.tar"
     checkout.mirror.archive(repository.base_sha, archive)
-    plan = detect(archive, commands=None, base=backend.ensure_base())
+    plan = detect(archive, commands=None, base=backend.ensure_base(), shared_with="tests")
     to_verify = VerifyRequest(
         base_sha=repository.base_sha,
         patch="",

@@ -59,7 +59,7 @@ def judge(
     backend: DockerBackend, project: SmallProject, root: Path, changes: Mapping[str, str | bytes | None]
 ) -> VerificationResult:
     archive = project.archive(root / "tree.tar")
-    plan = detect(archive, commands=[], base=backend.ensure_base())
+    plan = detect(archive, commands=[], base=backend.ensure_base(), shared_with="tests")
     request = VerifyRequest(
         project.sha,
         project.patch(changes),

@@ -68,7 +68,7 @@ class TestSetup:
         archive = make_archive(
             tmp_path / "tree.tar", {name: text.replace("CANARY", str(canary)) for name, text in files.items()}
         )
-        detect(archive, commands=None, base="b")
+        detect(archive, commands=None, base="b", shared_with="tests")
         discover(archive, None)
         contributor_notes(archive)
         assert not canary.exists()

@@ -30,7 +30,9 @@ touch caches/jars-9/jars-9.lock
 @pytest.fixture
 def with_gradle(backend: Backend, tmp_path: Path, forget: list[str]) -> Iterator[Sandbox]:
     archive = make_archive(tmp_path / "tree.tar", {"settings.gradle": "", "gradlew": WRAPPER})
-    found = setup_plan.detect(archive, commands=None, base=backend.ensure_base() + uuid.uuid4().hex)
+    found = setup_plan.detect(
+        archive, commands=None, base=backend.ensure_base() + uuid.uuid4().hex, shared_with="tests"
+    )
     as_with_java = "ln -s /bin/true /opt/venv/bin/java"
     image = backend.prepare(
         archive, SetupPlan((as_with_java, *found.commands), found.cache_key, found.source), timeout_s=60, labels=LABELS

@@ -90,7 +90,7 @@ def private_index(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def plan_for(archive: Path, backend: Backend) -> SetupPlan:
     # A key of this run alone: the images of earlier runs must not answer.
-    return setup_plan.detect(archive, commands=None, base=backend.ensure_base() + uuid.uuid4().hex)
+    return setup_plan.detect(archive, commands=None, base=backend.ensure_base() + uuid.uuid4().hex, shared_with="tests")
 
 
 @pytest.mark.usefixtures("private_index")
@@ -145,5 +145,5 @@ def test_a_set_up_past_its_time_is_named(backend: Backend, tmp_path: Path) -> No
 
 def test_a_repository_that_needs_nothing_uses_the_base(backend: Backend, tmp_path: Path) -> None:
     archive = make_archive(tmp_path / "tree.tar", {"a.txt": "a"})
-    plan = setup_plan.detect(archive, commands=None, base="b")
+    plan = setup_plan.detect(archive, commands=None, base="b", shared_with="tests")
     assert backend.prepare(archive, plan, timeout_s=1, labels=LABELS) == backend.ensure_base()

@@ -6,24 +6,29 @@ import pytest
 
 from sandbox.errors import CheckoutError
 from sandbox.setup_plan import detect
+from sandbox.setup_sharing import of_default_branch, of_tree
 from tests.support.repositories import make_archive
 
 PYPROJECT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "x"\nversion = "1"\n'
 
 
 def commands(tmp_path: Path, files: dict[str, str]) -> list[str]:
-    return list(detect(make_archive(tmp_path / "tree.tar", files), commands=None, base="b").commands)
+    return list(
+        detect(make_archive(tmp_path / "tree.tar", files), commands=None, base="b", shared_with="tests").commands
+    )
 
 
 def test_a_repository_with_nothing_needs_nothing(tmp_path: Path) -> None:
-    plan = detect(make_archive(tmp_path / "tree.tar", {"x.py": "", "README.md": ""}), commands=None, base="b")
+    plan = detect(
+        make_archive(tmp_path / "tree.tar", {"x.py": "", "README.md": ""}), commands=None, base="b", shared_with="tests"
+    )
     assert (plan.commands, plan.source) == ((), "nothing to install")
 
 
 def test_the_configuration_wins_even_with_nothing(tmp_path: Path) -> None:
     archive = make_archive(tmp_path / "tree.tar", {"pyproject.toml": PYPROJECT})
-    assert detect(archive, commands=["make deps"], base="b").commands == ("make deps",)
-    assert detect(archive, commands=[], base="b").commands == ()
+    assert detect(archive, commands=["make deps"], base="b", shared_with="tests").commands == ("make deps",)
+    assert detect(archive, commands=[], base="b", shared_with="tests").commands == ()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,9 @@ def test_an_extras_name_cannot_reach_the_shell(tmp_path: Path) -> None:
 
 def test_the_key_follows_what_the_result_depends_on(tmp_path: Path) -> None:
     def key(name: str, files: dict[str, str], given: list[str] | None = None, base: str = "b") -> str:
-        return detect(make_archive(tmp_path / f"{name}.tar", files), commands=given, base=base).cache_key
+        return detect(
+            make_archive(tmp_path / f"{name}.tar", files), commands=given, base=base, shared_with="tests"
+        ).cache_key
 
     first = key("1", {"pyproject.toml": PYPROJECT, "x/a.py": "1"})
     assert key("2", {"pyproject.toml": PYPROJECT, "x/a.py": "changed"}) == first
@@ -98,10 +105,38 @@ def test_the_key_follows_what_the_result_depends_on(tmp_path: Path) -> None:
     assert len(others | {first}) == 6
 
 
+@pytest.mark.parametrize(
+    ("files", "commands"),
+    [
+        ({"setup.py": "", "shop/version.py": ""}, None),
+        ({"package.json": "{}", "scripts/postinstall.js": ""}, None),
+        ({"requirements.txt": "-r more/base.txt", "more/base.txt": ""}, None),
+        ({"pyproject.toml": PYPROJECT, "tools/backend.py": ""}, None),
+        ({"Makefile": ""}, ["make deps"]),
+    ],
+    ids=["setup.py", "npm", "included requirements", "build backend", "make"],
+)
+def test_what_a_set_up_runs_is_in_no_key_so_the_key_says_whose_code_it_is_for(
+    tmp_path: Path, files: dict[str, str], commands: list[str] | None
+) -> None:
+    archive = make_archive(tmp_path / "tree.tar", files)
+    circles = (
+        of_default_branch("github.com 1"),
+        of_default_branch("github.com 11"),
+        of_default_branch("github.example 1"),
+        of_tree("github.com 1", "a" * 40),
+        of_tree("github.com 1", "b" * 40),
+        of_tree("github.com 11", "a" * 40),
+    )
+    keys = [detect(archive, commands=commands, base="b", shared_with=circle).cache_key for circle in circles]
+    assert len(set(keys)) == len(circles)
+    assert detect(archive, commands=commands, base="b", shared_with=circles[0]).cache_key == keys[0]
+
+
 def test_a_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(b"nothing")
     with pytest.raises(CheckoutError, match=r"x\.tar"):
-        detect(tmp_path / "x.tar", commands=None, base="b")
+        detect(tmp_path / "x.tar", commands=None, base="b", shared_with="tests")
 
 
 POETRY = (
@@ -199,7 +234,7 @@ def test_a_devcontainers_commands_are_tried_where_nothing_else_is_found(tmp_path
 def test_images_of_the_repositorys_own_containers_are_told_and_not_used(tmp_path: Path) -> None:
     dockerfile = "FROM --platform=linux/amd64 golang:1 AS build\nFROM build\nfrom debian:12\nFROM $BASE\nFROM scratch\n"
     files = {".devcontainer/devcontainer.json": DEVCONTAINER, "Dockerfile": dockerfile}
-    plan = detect(make_archive(tmp_path / "tree.tar", files), commands=[], base="b")
+    plan = detect(make_archive(tmp_path / "tree.tar", files), commands=[], base="b", shared_with="tests")
     assert plan.named_images == [
         (".devcontainer/devcontainer.json", "mcr.microsoft.com/devcontainers/python:3.12"),
         ("Dockerfile", "golang:1"),
@@ -227,7 +262,7 @@ def test_a_strange_devcontainer_needs_nothing(tmp_path: Path, text: str) -> None
     ids=["text", "escape", "comment", "comma", "lines", "spaces", "extras"],
 )
 def test_hostile_files_do_not_stall_the_search(tmp_path: Path, name: str, text: str) -> None:
-    plan = detect(make_archive(tmp_path / "tree.tar", {name: text}), commands=None, base="b")
+    plan = detect(make_archive(tmp_path / "tree.tar", {name: text}), commands=None, base="b", shared_with="tests")
     assert plan.named_images == []
     assert bool(plan.commands) is (name == "setup.py")
 
@@ -270,7 +305,9 @@ def test_other_languages_are_set_up_by_their_own_tools_where_the_image_has_them(
 
 def test_a_module_that_depends_on_more_is_set_up_anew(tmp_path: Path) -> None:
     def key(name: str, files: dict[str, str]) -> str:
-        return detect(make_archive(tmp_path / f"{name}.tar", files), commands=None, base="b").cache_key
+        return detect(
+            make_archive(tmp_path / f"{name}.tar", files), commands=None, base="b", shared_with="tests"
+        ).cache_key
 
     for build, module in (("pom.xml", "core/pom.xml"), ("settings.gradle", "core/build.gradle.kts")):
         first = key("1", {build: "", module: "", "core/src/A.java": "1"})

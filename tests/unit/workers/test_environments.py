@@ -74,7 +74,8 @@ def prepare(
 ) -> tuple[Environment, list[str]]:
     notes = Notes(backend, allowed, max_services)
     archive = make_archive(tmp_path / "tree.tar", {"requirements.txt": "x\n"})
-    return prepare_environment(cast("Run", notes), config, archive, {"task": "1"}, Limits()), notes.notes
+    made = prepare_environment(cast("Run", notes), config, archive, {"task": "1"}, Limits(), shared_with="a test")
+    return made, notes.notes
 
 
 def test_what_is_asked_for_and_there_is_what_every_sandbox_has(tmp_path: Path) -> None:
