@@ -93,7 +93,7 @@ class BubblewrapBackend:
                 with self._new_environment(name) as venv:
                     shutil.copytree(self.environment(base), venv, symlinks=True, dirs_exist_ok=True)
                     with self._set_up(venv, labels) as sandbox:
-                        setup_run.run(sandbox, archive, plan, timeout_s=timeout_s)
+                        setup_run.run(sandbox, archive, plan, timeout_s=timeout_s, limits=self._limits)
         return name
 
     def identify(self, image: str) -> str:

@@ -15,6 +15,7 @@ import requests
 from docker import APIClient
 
 from sandbox import docker_container, docker_services, setup_run
+from sandbox.disk_bound import setup_bytes, too_large
 from sandbox.docker_cache import ImageCache
 from sandbox.docker_container import ContainerPlan
 from sandbox.docker_line import DockerLine
@@ -32,8 +33,6 @@ OWNER_LABEL = "acrouter.owner"
 INSTANCE_LABEL = "acrouter.instance"
 _ENVIRONMENTS = "acrouter/env"
 _START_TIMEOUT_S = 60.0
-_SETUP_SIZE_FACTOR = 4
-"""A set-up may write this many times the disk limit into the image; it holds whole dependency trees."""
 
 
 class DockerBackend:
@@ -117,7 +116,7 @@ class DockerBackend:
                 ContainerPlan(base, self._limits, self._labels(labels), for_setup=True, runtime=self._runtime)
             )
             with sandbox:
-                setup_run.run(sandbox, archive, plan, timeout_s=timeout_s)
+                setup_run.run(sandbox, archive, plan, timeout_s=timeout_s, limits=self._limits, root="/")
                 with _docker_errors("snapshot the set-up"):
                     self._check_size(container)
                     self._api.commit(
@@ -243,14 +242,11 @@ class DockerBackend:
         self._remove(container)
 
     def _check_size(self, container: str) -> None:
+        """Look once more from outside: what a set-up changed in place is copied, and grew by nothing."""
         found = self._api.containers(all=True, size=True, filters={"id": container})
         written = int(found[0].get("SizeRw", 0)) if found else 0
-        allowed = _SETUP_SIZE_FACTOR * self._limits.disk_mb << 20
-        if written > allowed:
-            raise ImageError(
-                f"The set-up wrote {written >> 20} MB, more than the {allowed >> 20} MB it may "
-                f"({_SETUP_SIZE_FACTOR} times ACROUTER_SANDBOX_DISK_MB)."
-            )
+        if written > setup_bytes(self._limits):
+            raise too_large(written, self._limits)
 
 
 @contextmanager

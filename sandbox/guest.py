@@ -1,8 +1,9 @@
 """Runs inside every sandbox, started by a backend: the only process there that talks to the host.
 
-It needs Python 3.9 and nothing else, and is handed over as source together with `sandbox.guest_streams`
-(`python3 -I -c SOURCE SETTINGS`), so that any image with a Python can be a sandbox. Requests come on its stdin, answers
-go to its stdout, one after another: a length (4 bytes, big-endian), that many bytes of JSON, then `body` raw bytes.
+It needs Python 3.9 and nothing else, and is handed over as source together with `sandbox.guest_streams` and
+`sandbox.guest_disk` (`python3 -I -c SOURCE SETTINGS`), so that any image with a Python can be a sandbox. Requests come
+on its stdin, answers go to its stdout, one after another: a length (4 bytes, big-endian), that many bytes of JSON, then
+`body` raw bytes.
 When stdin ends, the owner is gone: everything is killed and the sandbox ends with it.
 
 Whatever a command leaves running is killed when the command ends. That is one `kill(-1, SIGKILL)`, which needs no new
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import time
 
+from sandbox.guest_disk import DiskWatch
 from sandbox.guest_streams import CHUNK, Capture, Feeder, OwnerGoneError, Relay, answer, read_exactly
 
 TYPE_CHECKING = False  # type checkers take it for typing's own, whose import would make every start slower
@@ -56,6 +58,7 @@ class Guest:
         self.environment = settings["environment"]
         self.workspace = settings["workspace"]
         self.output_bytes = settings["output_bytes"]
+        self.watch: DiskWatch | None = None
         if self.uid is not None:
             for place in settings["places"]:
                 os.chown(place, self.uid, self.uid)
@@ -121,6 +124,7 @@ class Guest:
         started = time.monotonic()
         deadline = started + request["timeout_s"]
         to_feed = request["body"]
+        watch = self.watch_of(request)
         output, output_end = os.pipe()
         os.set_blocking(output, False)
         stdin_end, feed = os.pipe() if to_feed else (os.open(os.devnull, os.O_RDONLY), -1)
@@ -142,8 +146,9 @@ class Guest:
         os.close(stdin_end)
         if relay:
             relay.started()
-        capture = self.pump(process, output, relay or Feeder(to_feed, feed), deadline)
+        capture = self.pump(process, output, relay or Feeder(to_feed, feed), deadline, watch)
         kill_everything()
+        exceeded = watch and (capture.exceeded or watch.exceeded())
         with contextlib.suppress(BlockingIOError):
             while data := os.read(output, CHUNK):  # all writers are dead: this ends
                 capture.add(data)
@@ -157,12 +162,30 @@ class Guest:
                 "duration_s": time.monotonic() - started,
                 "head": len(capture.head),
                 "dropped": capture.dropped,
+                **({"exceeded": exceeded} if exceeded else {}),
             },
             bytes(capture.head + capture.tail),
         )
 
-    def pump(self, process: subprocess.Popen[bytes], output: int, feeder: Feeder | Relay, deadline: float) -> Capture:
-        """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`)."""
+    def watch_of(self, request: dict[str, Any]) -> DiskWatch | None:
+        """Return the watch over what the command may write; it counts from the first command that is bounded."""
+        if "bound" not in request:
+            return None
+        if self.watch is None:
+            self.watch = DiskWatch(request["bound"])
+        return self.watch
+
+    def pump(
+        self,
+        process: subprocess.Popen[bytes],
+        output: int,
+        feeder: Feeder | Relay,
+        deadline: float,
+        watch: DiskWatch | None,
+    ) -> Capture:
+        """Move bytes until the command itself ends, or kill it at its deadline (`capture.timed_out`) or when it has
+        written too much (`capture.exceeded`).
+        """
         capture = Capture(self.output_bytes)
         killed = False
         poller = select.poll()
@@ -176,6 +199,12 @@ class Guest:
                 killed = True
                 capture.timed_out = process.poll() is None and not feeder.ended
                 kill_everything()
+            if watch and not killed:
+                capture.exceeded = watch.look()
+                if capture.exceeded:
+                    killed = True
+                    kill_everything()
+                left = min(left, watch.GLANCE_S)
             for descriptor, _ in poller.poll(max(left, 0.05) * 1000):
                 if descriptor == output:
                     data = os.read(output, CHUNK)

@@ -3,12 +3,14 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox import guest, guest_streams
+from sandbox import guest, guest_disk, guest_streams
 from sandbox.archives import check_archive
+from sandbox.disk_bound import DiskBound, DiskExceeded
 from sandbox.errors import SandboxError
 from sandbox.guest_channel import Answer, GuestChannel, GuestGone, Relay
 from sandbox.types import WORKSPACE, CommandResult, FileDigest, Limits
@@ -64,12 +66,17 @@ def guest_arguments(limits: Limits, *, uid: int | None, rlimits: Mapping[str, in
 
 @cache
 def _source() -> str:
-    """Return a program that makes a module of the guest's streams, without a file, and runs the guest."""
-    streams, program = (Path(module.__file__ or "").read_text(encoding="utf-8") for module in (guest_streams, guest))
+    """Return a program that makes modules of the guest's parts, without a file, and runs the guest."""
+    texts = {
+        module.__name__: Path(module.__file__ or "").read_text(encoding="utf-8")
+        for module in (guest_streams, guest_disk, guest)
+    }
+    program = texts.pop(guest.__name__)
+    parts = "".join(f"exec({text!r}, sys.modules[{name!r}].__dict__)\n" for name, text in texts.items())
     return (
         "import sys\n"
-        "for name in ('sandbox', 'sandbox.guest_streams'): sys.modules[name] = type(sys)(name)\n"
-        f"exec({streams!r}, sys.modules['sandbox.guest_streams'].__dict__)\n"
+        f"for name in {('sandbox', *texts)!r}: sys.modules[name] = type(sys)(name)\n"
+        f"{parts}"
         f"exec({program!r}, {{'__name__': '__main__'}})\n"
     )
 
@@ -83,12 +90,21 @@ class GuestSandbox:
         self._reported_gone = False
 
     def execute(
-        self, command: str, *, timeout_s: float, trusted: bool = False, environment: Mapping[str, str] | None = None
+        self,
+        command: str,
+        *,
+        timeout_s: float,
+        trusted: bool = False,
+        environment: Mapping[str, str] | None = None,
+        bound: DiskBound | None = None,
     ) -> CommandResult:
         """Run `command` with bash in WORKSPACE. Whatever it leaves running is killed when it ends or its time is up.
 
         A command that takes the whole sandbox down (it used up all memory) ends with exit code 137; every later call
-        raises SandboxError.
+        raises SandboxError. A `bound` counts from the first command that has one.
+
+        Raises:
+            DiskExceeded: it wrote more to the disk than `bound` allows, and was killed.
         """
         if "\0" in command:
             return CommandResult("bash: a command cannot hold a NUL character\n", 126, False, 0.0)
@@ -98,6 +114,7 @@ class GuestSandbox:
             "trusted": trusted,
             "timeout_s": timeout_s,
             "environment": dict(environment or {}),
+            **({"bound": asdict(bound)} if bound is not None else {}),
         }
         return self._run(request, timeout_s)
 
@@ -230,6 +247,9 @@ def _result(answer: Answer) -> CommandResult:
         head, dropped = int(header["head"]), int(header["dropped"])
         code, seconds = int(header["exit_code"]), float(header["duration_s"])
         timed_out = bool(header["timed_out"])
+        if "exceeded" in header:
+            what, amount = header["exceeded"]
+            raise DiskExceeded(str(what), int(amount))
     except (KeyError, TypeError, ValueError) as error:
         raise GuestGone("the sandbox answered nonsense") from error
     if not dropped:

@@ -51,6 +51,7 @@ class Capture:
         self.tail = bytearray()
         self.dropped = 0
         self.timed_out = False
+        self.exceeded: list[Any] | None = None
 
     def add(self, data: bytes) -> None:
         room = self.limit - len(self.head)

@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 
 from sandbox.archives import check_archive
+from sandbox.disk_bound import DiskBound, DiskExceeded, setup_bytes, setup_error
 from sandbox.errors import ImageError
-from sandbox.guest_sandbox import PRODUCTS, GuestSandbox
+from sandbox.guest_sandbox import PRODUCTS, VENV, GuestSandbox
 from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environment
-from sandbox.types import SetupPlan
+from sandbox.types import Limits, SetupPlan
 
 _TAIL = 3000
 _PRODUCTS_LIMIT = 64 << 20
@@ -42,12 +43,23 @@ if new:
 """
 
 
-def run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: float) -> None:
+def run(
+    sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: float, limits: Limits, root: str = VENV
+) -> None:
     """Put the tree in and run the plan's commands as the agent's user, one after another.
 
+    `root` is the folder whose file system is the host's disk.
+
     Raises:
-        ImageError: a command failed or the time was up; the message carries the end of its output.
+        ImageError: a command failed, wrote too much or the time was up; the message carries the end of its output.
     """
+    try:
+        _run(sandbox, archive, plan, timeout_s, DiskBound(root, setup_bytes(limits)))
+    except DiskExceeded as error:
+        raise setup_error(error, limits) from error
+
+
+def _run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, timeout_s: float, bound: DiskBound) -> None:
     deadline = time.monotonic() + timeout_s
     bundle = certificate_bundle()
     environment = setup_environment(certificates=bundle is not None)
@@ -57,13 +69,13 @@ def run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, *, timeout_s: flo
     sandbox.put_tree(archive)
     for command in plan.commands:
         left = max(deadline - time.monotonic(), 1)
-        result = sandbox.execute(command, timeout_s=left, environment=environment)
+        result = sandbox.execute(command, timeout_s=left, environment=environment, bound=bound)
         if result.timed_out:
             raise ImageError(_failure(f"did not end within {timeout_s:.0f} s", plan, command, result.output))
         if result.exit_code:
             raise ImageError(_failure(f"failed with exit code {result.exit_code}", plan, command, result.output))
     sandbox.put_file(_NAMES, json.dumps(names).encode())
-    packed = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{_PACK}\nACROUTER_END", timeout_s=120)
+    packed = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{_PACK}\nACROUTER_END", timeout_s=120, bound=bound)
     if packed.exit_code:
         raise ImageError(f"The set-up ({plan.source}) cannot be kept: {packed.output[-_TAIL:]}")
 

@@ -10,10 +10,30 @@ from sandbox.errors import ImageError
 from sandbox.notes import contributor_notes
 from sandbox.setup_plan import detect
 from sandbox.testing import discover
-from sandbox.types import SetupPlan
+from sandbox.types import Backend, SetupPlan
 from tests.support.repositories import make_archive
 
 OWNER = {"task": "1", "owner": "tests"}
+
+
+def test_a_set_up_that_fills_the_disk_is_stopped_while_it_writes(backend: Backend, tmp_path: Path) -> None:
+    """256 MB may be written; 2.4 GB would be, and then nothing for longer than the set-up has."""
+    fill = "for i in $(seq 40); do head -c 60M /dev/zero > /opt/venv/f$i; sleep 0.2; done; sleep 100"
+    plan = SetupPlan((fill,), uuid.uuid4().hex, "a test")
+    archive = make_archive(tmp_path / "tree.tar", {"a.txt": ""})
+    with pytest.raises(ImageError, match="more than the 256 MB it may") as stopped:
+        backend.prepare(archive, plan, timeout_s=60, labels=OWNER)
+    assert int(str(stopped.value).split()[3]) < 1000
+    assert backend.remove_task(OWNER["task"]) == 0
+
+
+def test_a_set_up_that_was_small_enough_all_the_time_is_kept(
+    backend: Backend, tmp_path: Path, forget: list[str]
+) -> None:
+    write = "head -c 30M /dev/zero > /opt/venv/f$i; sleep 0.2; rm /opt/venv/f$i"
+    plan = SetupPlan((f"for i in $(seq 12); do {write}; done",), uuid.uuid4().hex, "a test")
+    archive = make_archive(tmp_path / "tree.tar", {"a.txt": ""})
+    forget.append(backend.prepare(archive, plan, timeout_s=60, labels=OWNER))
 
 
 @pytest.mark.docker
