@@ -19,6 +19,7 @@ from sandbox.remotes import Author, GitRemote
 from sandbox.submodules import fetch_submodules
 from sandbox.tree_archives import TreeArchives
 from sandbox.trees import merged_tree, patched_tree
+from sandbox.types import DEFAULT_LIMITS
 
 # What a remote says of a ref or a commit that it does not have.
 _NO_SUCH_REF = re.compile(r"find remote ref|not our ref|no such ref|unadvertised object")
@@ -41,15 +42,20 @@ class LocalCheckout:
 
 
 class Mirror:
-    """One repository's bare mirror in `folder`, made when it is missing. Processes may share it."""
+    """One repository's bare mirror in `folder`, made when it is missing. Processes may share it.
 
-    def __init__(self, folder: Path, *, allow_local: bool = False) -> None:
+    Trees of more than `largest_tree` bytes, which no sandbox has room for, are refused.
+    """
+
+    def __init__(
+        self, folder: Path, *, allow_local: bool = False, largest_tree: int = DEFAULT_LIMITS.tree_bytes
+    ) -> None:
         self._bare = BareRepository(folder)
-        self._archives = TreeArchives(self._bare)
+        self._archives = TreeArchives(self._bare, largest_tree)
         self._allow_local = allow_local
 
     @classmethod
-    def from_local(cls, path: Path, folder: Path) -> LocalCheckout:
+    def from_local(cls, path: Path, folder: Path, *, largest_tree: int = DEFAULT_LIMITS.tree_bytes) -> LocalCheckout:
         """Read a person's local repository (or one of its worktrees) into a mirror in `folder`.
 
         Raises:
@@ -57,7 +63,7 @@ class Mirror:
         """
         path = path.resolve()
         head = head_of(path)
-        mirror = cls(folder, allow_local=True)
+        mirror = cls(folder, allow_local=True, largest_tree=largest_tree)
         mirror.fetch(GitRemote(str(path)), ["HEAD"], timeout_s=600)
         sha = mirror.resolve(head.sha)
         return LocalCheckout(mirror, sha, head.branch, uncommitted(mirror._bare, path, head))

@@ -52,7 +52,7 @@ def create(api: APIClient, plan: ContainerPlan) -> str:
         runtime=plan.runtime,
         security_opt=["no-new-privileges:true"],
         shm_size=_SHM_MB << 20,
-        tmpfs=_tmpfs(limits.disk_mb),
+        tmpfs=_tmpfs(limits),
     )
     container: dict[str, Any] = api.create_container(
         plan.image,
@@ -71,13 +71,13 @@ def create(api: APIClient, plan: ContainerPlan) -> str:
     return str(container["Id"])
 
 
-def _tmpfs(disk_mb: int) -> dict[str, str]:
-    """Share the disk limit between the writable places: 5/8 for the tree, 2/8 for /tmp, 1/8 for the home."""
+def _tmpfs(limits: Limits) -> dict[str, str]:
+    """Share the disk limit between the writable places, as `Limits.tree_bytes` says."""
     common = "rw,exec,nosuid,nodev"
     own = f"uid={AGENT_UID},gid={AGENT_UID}"
-    eighth = max(disk_mb // 8, 1)
+    eighth = max(limits.disk_mb // 8, 1)
     return {
-        WORKSPACE: f"{common},{own},mode=0755,size={5 * eighth}m,nr_inodes=400000",
+        WORKSPACE: f"{common},{own},mode=0755,size={limits.tree_bytes},nr_inodes=400000",
         "/tmp": f"{common},mode=1777,size={2 * eighth}m,nr_inodes=100000",  # noqa: S108
         HOME: f"{common},{own},mode=0700,size={eighth}m,nr_inodes=50000",
     }

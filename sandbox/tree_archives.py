@@ -24,7 +24,10 @@ from sandbox.submodules import MOST, fetched_submodules
 
 _MOST_ENTRIES = 1_000_000
 """Of a tree and its submodules together."""
-_CONTENT_LIMIT = 16 << 30
+_LONGEST_LINK = 4096
+"""Bytes of a link's target (PATH_MAX). It is held in memory."""
+_HEADER_LENGTH = 2 * tarfile.BLOCKSIZE
+"""What a file's piece of an archive has besides its content, at most, where its path is no long one."""
 _CHUNK = 1 << 20
 # The sandbox stamps files when it unpacks them, so one tree is one archive. Zip files know no time before 1980.
 _TIME = 946_684_800
@@ -35,8 +38,12 @@ _PERMISSIONS = {"100644": 0o644, "100664": 0o644, "100755": 0o755, _LINK: 0o777,
 class TreeArchives:
     """Writes trees of a bare repository as archives. Processes may share it."""
 
-    def __init__(self, repository: BareRepository) -> None:
+    def __init__(self, repository: BareRepository, largest: int) -> None:
+        """`largest` is how many bytes of files a tree may hold: a repository of some kilobytes can name one file again
+        and again.
+        """
         self._repository = repository
+        self._largest = largest
         self._kept = KeptArchive(repository.folder / "acrouter-archive")
 
     def write(self, tree: str, destination: Path, *, keep: bool) -> None:
@@ -62,7 +69,9 @@ class TreeArchives:
             last = stack.enter_context(self._kept.open())
             known = last.pieces if last is not None else {}
             missing = [entry for entry in entries if entry not in known and entry.mode not in (_TREE, _SUBMODULE)]
-            blobs = _Blobs(stack.enter_context(self._contents(missing, scratch / "contents")))
+            sizes = self._sizes(missing)
+            self._check_size(entries, known, sizes)
+            blobs = _Blobs(stack.enter_context(self._contents(sizes, scratch / "contents")), sizes)
             archive = stack.enter_context(destination.open("xb", buffering=_CHUNK))
             pieces = _assemble(entries, last.file if last is not None else None, known, blobs, archive)
         if keep:
@@ -97,13 +106,46 @@ class TreeArchives:
             entries.append(Entry(mode, object_id, path))
         return entries
 
-    def _contents(self, entries: Sequence[Entry], contents: Path) -> BinaryIO:
-        if not entries:
+    def _sizes(self, entries: Sequence[Entry]) -> Mapping[str, int]:
+        """Return the size of each object once, in the order of its first entry."""
+        paths = {entry.object_id: entry.path for entry in reversed(entries)}
+        wanted = list(dict.fromkeys(entry.object_id for entry in entries))
+        if not wanted:
+            return {}
+        told = self._repository.git("cat-file", "--batch-check", "--buffer", stdin=_lines(wanted)).decode("ascii")
+        sizes = {}
+        for object_id, line in zip(wanted, told.splitlines(), strict=True):
+            words = line.split()
+            if len(words) != 3 or words[:2] != [object_id, "blob"]:
+                raise CheckoutError(f"{paths[object_id]!r} is not in the mirror: git says {line!r}.")
+            sizes[object_id] = int(words[2])
+        return sizes
+
+    def _check_size(self, entries: Iterable[Entry], known: Mapping[Entry, Piece], sizes: Mapping[str, int]) -> None:
+        total = 0
+        for entry in entries:
+            if (piece := known.get(entry)) is not None:
+                total += max(piece.length - _HEADER_LENGTH, 0)
+                continue
+            size = sizes.get(entry.object_id, 0)  # a folder has none
+            if entry.mode == _LINK and size > _LONGEST_LINK:
+                raise CheckoutError(f"{entry.path!r} is a link to a path of {size:,} bytes.")
+            total += size
+        if total > self._largest:
+            raise CheckoutError(
+                f"The tree holds {total >> 20:,} MB of files, more than the {self._largest >> 20:,} MB that a sandbox "
+                "has for it (5/8 of ACROUTER_SANDBOX_DISK_MB)."
+            )
+
+    def _contents(self, sizes: Mapping[str, int], contents: Path) -> BinaryIO:
+        if not sizes:
             return BytesIO()
-        wanted = "".join(f"{entry.object_id}\n" for entry in entries).encode()
-        arguments = ("cat-file", "--batch", "--buffer")
-        self._repository.git(*arguments, stdin=wanted, stdout_to=contents, file_limit=_CONTENT_LIMIT)
+        self._repository.git("cat-file", "--batch", "--buffer", stdin=_lines(sizes), stdout_to=contents)
         return contents.open("rb")
+
+
+def _lines(object_ids: Iterable[str]) -> bytes:
+    return "".join(f"{object_id}\n" for object_id in object_ids).encode()
 
 
 def _with_files(entries: Iterable[Entry], files: Mapping[str, str]) -> Iterator[Entry]:
@@ -116,25 +158,30 @@ def _with_files(entries: Iterable[Entry], files: Mapping[str, str]) -> Iterator[
 class _Blobs:
     """What `git cat-file --batch` printed: for each object a line `ID TYPE SIZE`, its bytes and a line's end."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, sizes: Mapping[str, int]) -> None:
+        """`sizes` are those of all its objects, in their order."""
         self._file = file
+        self._places: dict[str, Piece] = {}
+        end = 0
+        for object_id, size in sizes.items():
+            start = end + len(f"{object_id} blob {size}\n")
+            self._places[object_id] = Piece(start, size)
+            end = start + size + 1
 
-    def size_of_next(self, entry: Entry) -> int:
-        words = self._file.readline().decode("ascii").split()
-        if len(words) != 3 or words[:2] != [entry.object_id, "blob"]:
-            raise CheckoutError(f"{entry.path!r} is not in the mirror: git says {' '.join(words)!r}.")
-        return int(words[2])
+    def size(self, object_id: str) -> int:
+        return self._places[object_id].length
 
-    def read(self, size: int) -> Iterator[bytes]:
+    def read(self, object_id: str) -> Iterator[bytes]:
         """Give the object's bytes; all of them must be taken before the next object's."""
-        left = size
+        start, left = self._places[object_id]
+        if self._file.tell() != start:
+            self._file.seek(start)
         while left:
             data = self._file.read(min(left, _CHUNK))
             if not data:
                 raise CheckoutError("git gave less of an object than it said.")
             left -= len(data)
             yield data
-        self._file.read(1)
 
 
 def _assemble(
@@ -178,10 +225,10 @@ def _append(entry: Entry, blobs: _Blobs, archive: BinaryIO) -> int:
         info.type = tarfile.DIRTYPE
     elif entry.mode == _LINK:
         info.type = tarfile.SYMTYPE
-        info.linkname = b"".join(blobs.read(blobs.size_of_next(entry))).decode("utf-8", "surrogateescape")
+        info.linkname = b"".join(blobs.read(entry.object_id)).decode("utf-8", "surrogateescape")
     else:
-        info.size = blobs.size_of_next(entry)
-        content = blobs.read(info.size)
+        info.size = blobs.size(entry.object_id)
+        content = blobs.read(entry.object_id)
     header = info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
     archive.write(header)
     for data in content:

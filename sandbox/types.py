@@ -27,6 +27,14 @@ class Limits:
     """Of each service beside it. What it writes lies in memory too, and may take half of this."""
     service_cpus: float = 1.0
 
+    @property
+    def tree_bytes(self) -> int:
+        """Of the disk, what the repository's tree may take: 5/8. The rest is /tmp's (2/8) and the home's (1/8)."""
+        return 5 * max(self.disk_mb // 8, 1) << 20
+
+
+DEFAULT_LIMITS = Limits()
+
 
 @dataclass(frozen=True)
 class Service:

@@ -18,7 +18,7 @@ from templates import render
 from workers import outcomes
 from workers.attempts import Attempted
 from workers.configuration import in_force
-from workers.context import Work
+from workers.context import Work, sandbox_limits
 from workers.errors import ForgeError
 from workers.history import record
 from workers.newest_base import choose_parent, tree_on
@@ -43,7 +43,8 @@ class ForgeTarget:
         task = run.task()
         config = self._config(run)
         words = read_words(self.forge, self.repository, task)
-        mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git")
+        room = sandbox_limits(run.runtime.settings).tree_bytes
+        mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git", largest_tree=room)
         if not mirror.has(words.base_sha):
             self._fetch(run, mirror, words.refs)
         missing = self._fetch_parts(run, mirror, words.base_sha, config)

@@ -7,7 +7,7 @@ from sandbox.checkout import Mirror
 from sandbox.remotes import Author, GitRemote
 from store.states import TaskState
 from workers.attempts import Attempted
-from workers.context import Work
+from workers.context import Work, sandbox_limits
 from workers.run import Run
 from workers.targets import Source
 
@@ -20,7 +20,8 @@ class LocalTarget:
     def fetch(self, run: Run) -> Source:
         task = run.task()
         path = Path(task.base_ref)
-        checkout = Mirror.from_local(path, run.runtime.mirrors_dir / f"local-{task.id}.git")
+        room = sandbox_limits(run.runtime.settings).tree_bytes
+        checkout = Mirror.from_local(path, run.runtime.mirrors_dir / f"local-{task.id}.git", largest_tree=room)
         if checkout.uncommitted:
             count = len(checkout.uncommitted)
             run.note(f"{count} file{'' if count == 1 else 's'} with uncommitted changes: not part of the task.")

@@ -4,10 +4,12 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox import kept_archive, submodules, tree_archives
+from sandbox.bare import BareRepository
 from sandbox.checkout import Mirror
 from sandbox.errors import CheckoutError
 from sandbox.remotes import GitRemote
@@ -162,9 +164,78 @@ def raw_tree(upstream: Path, *lines: str) -> str:
     return done.stdout.decode().strip()
 
 
+def asked_of_git(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], bytes]]:
+    """Return what git is asked from now on, as it grows: its arguments and its stdin."""
+    asked: list[tuple[tuple[str, ...], bytes]] = []
+    run = BareRepository.git
+
+    def noted(self: BareRepository, *arguments: str, stdin: bytes = b"", **options: Any) -> bytes:
+        asked.append((arguments, stdin))
+        return run(self, *arguments, stdin=stdin, **options)
+
+    monkeypatch.setattr(BareRepository, "git", noted)
+    return asked
+
+
 def commit_tree(upstream: Path, tree: str) -> None:
     sha = git(upstream, "commit-tree", tree, "-m", "raw")
     git(upstream, "update-ref", "refs/heads/main", sha)
+
+
+def test_a_small_repository_that_names_one_file_again_and_again_is_refused_before_anything_is_written(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (upstream / "large").write_bytes(bytes(300_000))
+    git(upstream, "add", "large")
+    blob = git(upstream, "rev-parse", ":large")
+    commit_tree(upstream, raw_tree(upstream, *(f"100644 blob {blob}\t{number:02}" for number in range(40))))
+    mirror = Mirror(tmp_path / "mirror.git", allow_local=True, largest_tree=10 << 20)
+    sha = newest(mirror, upstream)
+    asked = asked_of_git(monkeypatch)
+    with pytest.raises(CheckoutError, match="holds 11 MB of files, more than the 10 MB"):
+        mirror.archive(sha, tmp_path / "tree.tar")
+    assert [words for words, _ in asked if "--batch" in words] == []
+    assert not (tmp_path / "tree.tar").exists()
+    assert [path.name for path in tmp_path.glob(".acrouter*")] == []
+
+
+def test_a_file_of_many_names_is_asked_for_once_and_stands_under_each(
+    upstream: Path, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"1": "same\n" * 99, "2": "other\n", "3": "same\n" * 99, "4": "last\n", "5": "other\n"}.items():
+        (upstream / name).write_text(text)
+    git(upstream, "add", "--all")
+    git(upstream, "commit", "--quiet", "--message", "The same again")
+    sha = newest(mirror, upstream)
+    asked = asked_of_git(monkeypatch)
+    mirror.archive(sha, tmp_path / "tree.tar")
+    (wanted,) = (stdin.split() for words, stdin in asked if "--batch" in words)
+    assert len(wanted) == len(set(wanted))
+    with tarfile.open(tmp_path / "tree.tar") as tar:
+        for name in "12345":
+            file = tar.extractfile(name)
+            assert file is not None
+            assert file.read() == (upstream / name).read_bytes()
+
+
+def test_what_is_copied_from_the_last_archive_counts_too(upstream: Path, tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "mirror.git", allow_local=True, largest_tree=1 << 20)
+    (upstream / "first").write_bytes(os.urandom(600_000))
+    git(upstream, "add", "--all")
+    git(upstream, "commit", "--quiet", "--message", "It fits")
+    mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+    (upstream / "second").write_bytes(os.urandom(600_000))
+    git(upstream, "add", "--all")
+    git(upstream, "commit", "--quiet", "--message", "It does not")
+    with pytest.raises(CheckoutError, match="more than the 1 MB that a sandbox has for it"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
+
+
+def test_a_link_to_no_possible_path_is_refused(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    blob = git(upstream, "hash-object", "-w", "--stdin", stdin="x" * 5000)
+    commit_tree(upstream, raw_tree(upstream, f"120000 blob {blob}\tlink"))
+    with pytest.raises(CheckoutError, match="'link' is a link to a path of 5,000 bytes"):
+        mirror.archive(newest(mirror, upstream), tmp_path / "tree.tar")
 
 
 @pytest.mark.parametrize("name", ["..", ".git", ".GIT"])
