@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import AGENT_UID, VENV, GuestSandbox
 from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environment
 from sandbox.images import build
+from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits, Limits, Progress, SandboxSpec, SetupPlan
 
 _START_TIMEOUT_S = 30.0
@@ -42,7 +42,7 @@ class BubblewrapBackend:
     def __init__(self, data_dir: Path, limits: Limits) -> None:
         self._folder = data_dir.absolute() / "bubblewrap"
         self._limits = limits
-        self._making = threading.Lock()
+        self._environments = NamedLocks()
 
     def describe(self) -> str:
         return (
@@ -67,7 +67,7 @@ class BubblewrapBackend:
     def ensure_base(self, progress: Progress | None = None) -> str:
         python = f"{bubblewrap_command.sys_python()} {sys.version}"
         name = "base-" + hashlib.sha256(f"{build.recipe()} {python}".encode()).hexdigest()[:16]
-        with self._making:
+        with self._environments.held(name):
             if not self.environment(name).exists():
                 if progress:
                     progress("Making the sandbox's Python environment")
@@ -86,7 +86,7 @@ class BubblewrapBackend:
         if not plan.commands:
             return base
         name = f"env-{plan.cache_key}"
-        with self._making:
+        with self._environments.held(name):
             if self.environment(name).exists():
                 os.utime(self.environment(name))
             else:
@@ -121,8 +121,7 @@ class BubblewrapBackend:
         return sum(self._end(path) for path, record in self._records() if record.get("task") == task)
 
     def evict(self, limits: CacheLimits) -> int:
-        with self._making:
-            return evict_folders(self.environment("env-").parent, "env-*", limits)
+        return evict_folders(self.environment("env-").parent, "env-*", limits, self._environments)
 
     @contextlib.contextmanager
     def _new_environment(self, name: str) -> Iterator[Path]:

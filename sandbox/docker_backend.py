@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -24,8 +23,9 @@ from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import GuestSandbox
 from sandbox.images import build
-from sandbox.images.adopted import ensure_adopted, ensure_pulled
-from sandbox.images.extra import ensure_packages
+from sandbox.images.adopted import adopted, ensure_adopted, ensure_pulled
+from sandbox.images.extra import ensure_packages, packaged
+from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits, Limits, Progress, SandboxSpec, SetupPlan
 
 TASK_LABEL = "acrouter.task"
@@ -62,7 +62,7 @@ class DockerBackend:
         self._packages = tuple(packages)
         self._cache = ImageCache(instance, data_dir and data_dir.absolute() / "images")
         self._client: tuple[int, APIClient] | None = None
-        self._preparing = threading.Lock()
+        self._images = NamedLocks()
 
     def describe(self) -> str:
         return (
@@ -84,12 +84,14 @@ class DockerBackend:
     def ensure_base(self, progress: Progress | None = None) -> str:
         with _docker_errors("look for the base image"):
             base = build.ensure_base(self._api, self._base_image, progress)
-            with self._preparing:
+            with self._images.held(packaged(self._api, base, self._packages)):
                 return self._used(ensure_packages(self._api, base, self._packages, self._cache.labels, progress))
 
     def ensure_image(self, image: str) -> str:
-        with _docker_errors(f"look for the image {image}"), self._preparing:
-            return self._used(ensure_adopted(self._api, image, self._cache.labels))
+        with _docker_errors(f"look for the image {image}"):
+            ensure_pulled(self._api, image)
+            with self._images.held(adopted(self._api, image)):
+                return self._used(ensure_adopted(self._api, image, self._cache.labels))
 
     def ensure_service_image(self, image: str) -> str:
         if self._runtime:
@@ -109,7 +111,7 @@ class DockerBackend:
         if not plan.commands:
             return base
         image = f"{_ENVIRONMENTS}:{plan.cache_key}"
-        with self._preparing:  # two tasks of one repository set up once
+        with self._images.held(image):  # two tasks of one repository set up once
             if build.is_present(self._api, image):
                 return self._used(image)
             container, sandbox = self._start(
@@ -125,7 +127,7 @@ class DockerBackend:
                         tag=plan.cache_key,
                         changes=build.changes({TASK_LABEL: "", OWNER_LABEL: "", **self._cache.labels}),
                     )
-        return self._used(image)
+            return self._used(image)
 
     def identify(self, image: str) -> str:
         with _docker_errors(f"look at the image {image}"):
@@ -169,8 +171,8 @@ class DockerBackend:
         return sum(self._remove(found["Id"]) for found in self._list() if found["Labels"].get(TASK_LABEL) == task)
 
     def evict(self, limits: CacheLimits) -> int:
-        with _docker_errors("remove old images"), self._preparing:
-            return self._cache.evict(self._api, limits)
+        with _docker_errors("remove old images"):
+            return self._cache.evict(self._api, limits, self._images)
 
     def _used(self, image: str) -> str:
         self._cache.note_use(image)

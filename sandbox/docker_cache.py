@@ -11,6 +11,7 @@ import docker.errors
 from docker import APIClient
 
 from sandbox.eviction import Kept, superfluous
+from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits
 
 MADE_BY_LABEL = "acrouter.made-by"
@@ -36,19 +37,22 @@ class ImageCache:
                 self._records.mkdir(parents=True, exist_ok=True)
                 self._record(image).touch()
 
-    def evict(self, api: APIClient, limits: CacheLimits) -> int:
-        """Remove superfluous images and return how many; one that a container was made from stays."""
+    def evict(self, api: APIClient, limits: CacheLimits, images: NamedLocks) -> int:
+        """Remove superfluous images and return how many; one that a container was made from stays, and one whose lock
+        somebody has: it is being made or looked for.
+        """
         filters = {"label": [f"{MADE_BY_LABEL}={self._instance}"]}
         kept = [self._kept(api, image) for image in api.images(filters=filters)]
         count = 0
         for one in superfluous(kept, limits, time.time()):
-            if self._noted(one.name) > one.used_at:  # another process has taken it up since it was looked at
-                continue
-            with contextlib.suppress(docker.errors.APIError):  # in use, or another image stands on it
-                api.remove_image(one.name, noprune=True)
-                count += 1
-                if self._records is not None:
-                    self._record(one.name).unlink(missing_ok=True)
+            with images.if_free(one.name) as free:
+                if not free or self._noted(one.name) > one.used_at:  # a task has taken it up since it was looked at
+                    continue
+                with contextlib.suppress(docker.errors.APIError):  # in use, or another image stands on it
+                    api.remove_image(one.name, noprune=True)
+                    count += 1
+                    if self._records is not None:
+                        self._record(one.name).unlink(missing_ok=True)
         return count
 
     def _kept(self, api: APIClient, image: Mapping[str, Any]) -> Kept:

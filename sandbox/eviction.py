@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.bare import BareRepository
 from sandbox.errors import CheckoutError
+from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits
 
 GRACE_S = 6 * 3600.0
@@ -40,13 +41,16 @@ def superfluous(kept: Iterable[Kept], limits: CacheLimits, now: float) -> Sequen
     return found
 
 
-def evict_folders(parent: Path, pattern: str, limits: CacheLimits) -> int:
-    """Remove superfluous folders of `parent`, whose own times say when they were used; return how many."""
+def evict_folders(parent: Path, pattern: str, limits: CacheLimits, folders: NamedLocks) -> int:
+    """Remove superfluous folders of `parent`, whose own times say when they were used; return how many.
+
+    One whose lock somebody has stays: it is being made or looked for.
+    """
     kept = [Kept(path.name, disk_use(path), path.stat().st_mtime) for path in parent.glob(pattern) if path.is_dir()]
     count = 0
     for one in superfluous(kept, limits, time.time()):
-        with contextlib.suppress(OSError):  # another process was quicker
-            if (parent / one.name).stat().st_mtime <= one.used_at:  # and no task has taken it up since
+        with contextlib.suppress(OSError), folders.if_free(one.name) as free:  # another process was quicker
+            if free and (parent / one.name).stat().st_mtime <= one.used_at:  # and no task has taken it up since
                 remove_folder(parent / one.name)
                 count += 1
     return count

@@ -37,6 +37,14 @@ def ensure_pulled(api: APIClient, image: str) -> str:
     return image
 
 
+def adopted(api: APIClient, image: str) -> str:
+    """Return the name of what `image`, which is here, becomes as a sandbox's; another state of it has another one."""
+    with build.docker_errors(f"look at {image}"):
+        identity = str(api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
+    tag = hashlib.sha256(f"{identity} {build.recipe()} {_ADOPT}".encode()).hexdigest()[:16]
+    return f"{REPOSITORY}:{tag}"
+
+
 def ensure_adopted(api: APIClient, image: str, labels: Mapping[str, str]) -> str:
     """Return `image` with the folders and the Python environment of a sandbox; made once for each state of it.
 
@@ -44,16 +52,13 @@ def ensure_adopted(api: APIClient, image: str, labels: Mapping[str, str]) -> str
         ImageError: it cannot be had, or lacks python3, bash, tar or git.
     """
     ensure_pulled(api, image)
-    with build.docker_errors(f"look at {image}"):
-        identity = str(api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
-    tag = hashlib.sha256(f"{identity} {build.recipe()} {_ADOPT}".encode()).hexdigest()[:16]
-    adopted = f"{REPOSITORY}:{tag}"
-    if not build.is_present(api, adopted):
+    name = adopted(api, image)
+    if not build.is_present(api, name):
         try:
-            build.provision(api, image, adopted, f"{{ {_ADOPT.strip()}\n}}", {"acrouter.adopted": image, **labels})
+            build.provision(api, image, name, f"{{ {_ADOPT.strip()}\n}}", {"acrouter.adopted": image, **labels})
         except ImageError as error:
             raise ImageError(
                 f"The image {image} cannot be a sandbox's: it needs python3 (3.9 or newer) with venv, bash, tar and "
                 f"git. {error}"
             ) from error
-    return adopted
+    return name

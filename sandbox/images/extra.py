@@ -17,13 +17,11 @@ _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _TIMEOUT_S = 1200
 
 
-def ensure_packages(
-    api: APIClient, base: str, packages: Sequence[str], labels: Mapping[str, str], progress: Progress | None = None
-) -> str:
-    """Return an image that is `base` with these Debian packages, made with `labels` where it is missing.
+def packaged(api: APIClient, base: str, packages: Sequence[str]) -> str:
+    """Return the name of the image that is `base` with these packages; without any it is `base` itself.
 
     Raises:
-        ImageError: a name is none of a package, or apt failed; the message carries the end of what it said.
+        ImageError: a name is none of a package.
     """
     wanted = sorted(set(packages))
     if not wanted:
@@ -33,9 +31,23 @@ def ensure_packages(
             raise ImageError(f"{name!r} in ACROUTER_SANDBOX_PACKAGES is not the name of a Debian package.")
     with build.docker_errors("look at the base image"):
         identity = str(api.inspect_image(base)["Id"])  # type: ignore[no-untyped-call]
-    repository = docker.utils.parse_repository_tag(base)[0]
     tag = "with-" + hashlib.sha256("\0".join([identity, *wanted]).encode()).hexdigest()[:16]
-    image = f"{repository}:{tag}"
+    return f"{docker.utils.parse_repository_tag(base)[0]}:{tag}"
+
+
+def ensure_packages(
+    api: APIClient, base: str, packages: Sequence[str], labels: Mapping[str, str], progress: Progress | None = None
+) -> str:
+    """Return an image that is `base` with these Debian packages, made with `labels` where it is missing.
+
+    Raises:
+        ImageError: a name is none of a package, or apt failed; the message carries the end of what it said.
+    """
+    image = packaged(api, base, packages)
+    if image == base:
+        return base
+    wanted = sorted(set(packages))
+    repository, tag = docker.utils.parse_repository_tag(image)
     if build.is_present(api, image):
         return image
     if progress:

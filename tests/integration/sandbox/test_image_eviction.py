@@ -59,6 +59,17 @@ def test_an_image_goes_by_its_last_use_but_not_while_a_sandbox_runs_from_it(
     assert here(api, "acrouter/base:1")
 
 
+def test_an_image_that_a_task_is_about_to_take_up_stays(
+    backend: DockerBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = set_up(backend, tmp_path)
+    later(monkeypatch, 30)
+    with backend._images.held(image):  # as while it is looked for, before its use is noted
+        assert backend.evict(TWO_WEEKS) == 0
+    assert here(docker.from_env().api, image)
+    assert backend.evict(TWO_WEEKS) == 1
+
+
 def test_the_longest_unused_go_until_the_rest_fits(
     backend: DockerBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import base64
 import functools
 import http.server
 import threading
+import time
 import uuid
 import zipfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 from sandbox import setup_plan
 from sandbox.errors import ImageError
-from sandbox.types import Backend, Limits, SandboxSpec, SetupPlan
+from sandbox.types import Backend, CacheLimits, Limits, SandboxSpec, SetupPlan
 from tests.support.repositories import make_archive
 
 LIMITS = Limits(memory_mb=512, disk_mb=128)
@@ -134,6 +135,45 @@ def test_a_failing_set_up_shows_its_end_and_leaves_nothing(backend: Backend, tmp
         assert str(failed.value).endswith("the reason\n")
         assert len(str(failed.value)) < 5000
     assert backend.remove_task("1") == 0
+
+
+def test_one_repositorys_set_up_keeps_no_other_task_waiting(
+    backend: Backend, tmp_path: Path, forget: list[str]
+) -> None:
+    archive = make_archive(tmp_path / "tree.tar", {"a.txt": "a"})
+    endless = SetupPlan(("sleep 100",), uuid.uuid4().hex, "a test")
+    quick = SetupPlan(("true",), uuid.uuid4().hex, "a test")
+    ended = threading.Event()
+
+    def never_ends() -> None:
+        with pytest.raises(ImageError):
+            backend.prepare(archive, endless, timeout_s=90, labels={"task": "endless", "owner": "tests"})
+        ended.set()
+
+    thread = threading.Thread(target=never_ends)
+    thread.start()
+    try:
+        time.sleep(2)  # it has begun
+        backend.ensure_base()
+        forget.append(backend.prepare(archive, quick, timeout_s=60, labels=LABELS))
+        backend.evict(CacheLimits(10**12, 10**9))
+        assert not ended.is_set()
+    finally:
+        assert backend.remove_task("endless") == 1
+        thread.join()
+
+
+def test_two_tasks_that_need_the_same_set_up_make_it_once(backend: Backend, tmp_path: Path, forget: list[str]) -> None:
+    archive = make_archive(tmp_path / "tree.tar", {"a.txt": "a"})
+    plan = SetupPlan(("sleep 4",), uuid.uuid4().hex, "a test")
+    first: list[str] = []
+    thread = threading.Thread(target=lambda: first.append(backend.prepare(archive, plan, timeout_s=60, labels=LABELS)))
+    thread.start()
+    time.sleep(2)  # it has begun
+    second = backend.prepare(tmp_path / "not there.tar", plan, timeout_s=60, labels=LABELS)
+    thread.join()
+    forget.append(second)
+    assert first == [second]
 
 
 def test_a_set_up_past_its_time_is_named(backend: Backend, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from sandbox.bare import BareRepository
 from sandbox.bubblewrap_backend import BubblewrapBackend
 from sandbox.docker_cache import ImageCache
 from sandbox.eviction import GRACE_S, Kept, evict_mirrors, superfluous
+from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits, Limits
 
 DAY_S = 86_400.0
@@ -112,11 +113,11 @@ class Images:
 def test_an_image_that_a_task_takes_up_meanwhile_stays(tmp_path: Path) -> None:
     cache = ImageCache("tests", tmp_path)
     daemon = Images(cache)
-    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S)) == 0
+    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S), NamedLocks()) == 0
     daemon.used_meanwhile = False
     then = time.time() - 30 * DAY_S
     os.utime(next(tmp_path.iterdir()), (then, then))
-    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S)) == 1
+    assert cache.evict(cast("APIClient", daemon), CacheLimits(10**9, 14 * DAY_S), NamedLocks()) == 1
     assert daemon.removed == ["acrouter/env:1"]
 
 
@@ -132,5 +133,7 @@ def test_bubblewraps_environments_are_removed_by_their_last_use(tmp_path: Path) 
         backend.environment(name).mkdir(parents=True)
     for name in ("env-old", "base-old"):
         os.utime(backend.environment(name), (then, then))
+    with backend._environments.held("env-old"):  # a task is about to take it up
+        assert backend.evict(CacheLimits(10**9, 14 * DAY_S)) == 0
     assert backend.evict(CacheLimits(10**9, 14 * DAY_S)) == 1
     assert sorted(path.name for path in backend.environment("x").parent.iterdir()) == ["base-old", "env-new"]
