@@ -18,7 +18,7 @@ WRITERS_TRIGGERS = frozenset(
     {"push", "pull_request", "merge_group", "schedule", "workflow_dispatch", "repository_dispatch"}
 )
 """Events that start runs on a branch of the repository itself only for those who may push to it. Others (a comment, an
-issue, a star, `pull_request_target`) let strangers make a run fail on the default branch.
+issue, a star, a review, `pull_request_target`) let strangers make a run fail, on the default branch or on a PR's.
 https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
 """
 _MOST_JOBS = 10

@@ -25,14 +25,14 @@ def workflow_run_completed(  # noqa: PLR0911  (one line a reason)
         return "a run for a fork"
     if not event.head_branch:
         return "a run without a branch"
+    if event.trigger not in WRITERS_TRIGGERS:
+        return f"a run that '{event.trigger}' started, which needs no write permission"
     if event.head_branch.startswith(BRANCH_PREFIX):
         return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
     if tasks_that_pushed(context, event.head_branch, event.head_sha):
         return _outcome(context, event, ref=f"run:{event.run_id}.{event.run_attempt}", name=event.name)
     if event.conclusion not in _FAILED:
         return f"the run ended with '{event.conclusion}'"
-    if event.trigger not in WRITERS_TRIGGERS:
-        return f"a run that '{event.trigger}' started, which needs no write permission"
     return _start(context, event, event.run_id, event.name)
 
 

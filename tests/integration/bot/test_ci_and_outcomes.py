@@ -102,6 +102,15 @@ def test_ci_on_our_own_branch_is_an_outcome_and_starts_nothing(world: World) -> 
     assert len(world.tasks()) == 1
 
 
+@pytest.mark.parametrize("event", ["pull_request_review", "pull_request_review_comment", "pull_request_target"])
+def test_a_run_that_a_stranger_can_make_fail_is_no_outcome_of_our_pr(world: World, event: str) -> None:
+    published(world)
+    head = world.tasks()[0].head_sha
+    world.github.fail_ci(head, "acrouter/task-1", event=event)
+    world.settle()
+    assert kinds(world) == []
+
+
 def test_a_merge_is_an_outcome_once(world: World) -> None:
     task_id, pull = published(world)
     sha = world.github.merge(pull)
