@@ -16,21 +16,23 @@ from store.tables import Attempt, Outcome, Repository, Task, Verification
 from store.types import utc_now
 from workers.brain import evidence_key
 from workers.history import note, record
-from workers.ports import PullRequestInfo
+from workers.ports import BranchHead, PullRequestInfo
 
 _AFTER_PUBLISHING = (TaskState.PUBLISHED, TaskState.MERGED, TaskState.CLOSED)
 
 
 def tasks_of_pull_request(
-    database: Database, repository_id: int, pr_number: int, *, head_sha: str = ""
+    database: Database, repository_id: int, pr_number: int, *, head: BranchHead | None = None
 ) -> Sequence[Task]:
     """Return the tasks whose answer is this PR (one, unless somebody reused the branch).
 
-    `head_sha` finds a PR that was opened a moment ago, whose number its worker has not written down yet.
+    `head`, a branch of the repository itself, finds a PR that was opened a moment ago, whose number its worker has not
+    written down yet. The commit alone does not: anybody can open a PR of it from a fork.
     """
     mine = col(Task.pr_number) == pr_number
-    if head_sha:
-        mine = or_(mine, and_(col(Task.pr_number).is_(None), col(Task.head_sha) == head_sha))
+    if head is not None:
+        pushed = and_(col(Task.branch) == head.name, col(Task.head_sha) == head.sha)
+        mine = or_(mine, and_(col(Task.pr_number).is_(None), pushed))
     with database.session() as session:
         return session.exec(select(Task).where(Task.repository_id == repository_id, mine).order_by(col(Task.id))).all()
 

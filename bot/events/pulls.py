@@ -18,6 +18,8 @@ class PullRequestClosed:
     merge_sha: str
     head_ref: str
     head_sha: str
+    head_repository_id: int | None
+    """None where the fork is gone."""
     at: datetime
 
 
@@ -62,6 +64,7 @@ def read_pull_request(
         return ignored
     pull = payload.object("pull_request")
     head = pull.object("head")
+    origin = head.optional_object("repo")
     if payload.text("action") == "edited":
         return _edited(payload, pull)
     if payload.text("action") == "closed":
@@ -75,6 +78,7 @@ def read_pull_request(
             merge_sha=pull.optional_text("merge_commit_sha") if pull.flag("merged") else "",
             head_ref=head.text("ref"),
             head_sha=head.text("sha"),
+            head_repository_id=origin.number("id") if origin else None,
             at=pull.moment("closed_at"),
         )
     return PullRequestSynchronized(

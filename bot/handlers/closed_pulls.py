@@ -6,11 +6,14 @@ from bot.handlers.reverts import reverted, reverts_in
 from store.states import OutcomeKind
 from workers.control import request_stop
 from workers.outcomes import merge_ref, tasks_of_pull_request
+from workers.ports import BranchHead
 
 
 def pull_request_closed(context: Context, event: PullRequestClosed) -> str | None:
     """Record the outcome of a PR of ours, or stop the work on it; a merged PR of anybody may revert one of ours."""
-    tasks = tasks_of_pull_request(context.database, context.repository.id, event.number, head_sha=event.head_sha)
+    own = event.head_repository_id == context.repository.id
+    head = BranchHead(event.head_ref, event.head_sha) if own else None
+    tasks = tasks_of_pull_request(context.database, context.repository.id, event.number, head=head)
     kind = OutcomeKind.MERGED if event.merged else OutcomeKind.CLOSED
     # A PR is merged once; it can be closed, opened and closed again.
     ref = merge_ref(event.number) if event.merged else f"pr:{event.number}@{event.at.isoformat()}"

@@ -6,6 +6,7 @@ import pytest
 from bot.demo.hub.webhooks import Delivery
 from bot.signature import sign
 from store.states import OutcomeKind, TaskKind, TaskState
+from store.tables import Task
 from tests.support.services import wait_until
 from tests.support.world import World
 
@@ -126,6 +127,31 @@ def test_a_pr_closed_without_a_merge_is_an_outcome(world: World) -> None:
     world.settle()
     assert kinds(world) == [OutcomeKind.CLOSED]
     assert world.tasks()[0].state is TaskState.CLOSED
+
+
+def unnumbered(world: World, task_id: int) -> None:
+    """Let the fix be on its branch, with no PR that acrouter knows of."""
+    with world.database.session() as session:
+        session.add(session.get_one(Task, task_id).sqlmodel_update({"pr_number": None}))
+
+
+def test_a_pr_whose_number_is_not_written_down_yet_is_known_by_its_branch(world: World) -> None:
+    task_id, pull = published(world)
+    unnumbered(world, task_id)
+    world.github.close(pull)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.CLOSED]
+
+
+def test_a_strangers_pr_of_our_commit_says_nothing_of_it(world: World) -> None:
+    task_id, _ = published(world)
+    unnumbered(world, task_id)
+    world.github.fork("stranger")
+    number = world.github.open_pull_request("Mine", head="stranger:acrouter/task-1", by="stranger")
+    world.github.close(number, by="stranger")
+    world.settle()
+    assert kinds(world) == []
+    assert world.tasks()[0].state is TaskState.PUBLISHED
 
 
 def test_a_revert_on_the_default_branch_is_an_outcome(world: World) -> None:

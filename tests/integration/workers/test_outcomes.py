@@ -16,6 +16,7 @@ from tests.support.rows import add_attempt, add_task, settings
 from workers import leases
 from workers.forge_target import ForgeTarget
 from workers.outcomes import merge_ref, record_outcome, tasks_of_pull_request
+from workers.ports import BranchHead
 from workers.reports import repository_ref
 from workers.run import Run
 from workers.runtime import Runtime
@@ -94,14 +95,18 @@ def test_a_close_that_is_told_after_the_merge_changes_no_state(runtime: Runtime)
     assert row(runtime, task_id).state is TaskState.MERGED
 
 
-def test_an_outcome_of_a_pr_whose_number_is_not_written_down_finds_its_task_by_the_commit(runtime: Runtime) -> None:
+def test_an_outcome_of_a_pr_without_a_number_yet_finds_its_task_by_branch_and_commit(runtime: Runtime) -> None:
     task_id = published(runtime, state=TaskState.PUBLISHING, pr_number=None)
     assert tasks_of_pull_request(runtime.database, 42, 5) == []
-    [task] = tasks_of_pull_request(runtime.database, 42, 5, head_sha=HEAD)
+    head = BranchHead("acrouter/x", HEAD)
+    [task] = tasks_of_pull_request(runtime.database, 42, 5, head=head)
     assert task.id == task_id
     other = published(runtime, target="42/issues/2", pr_number=6)
-    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 5, head_sha=HEAD)] == [task_id]
-    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 6, head_sha="b" * 40)] == [other]
+    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 5, head=head)] == [task_id]
+    later = BranchHead("acrouter/x", "b" * 40)
+    assert [task.id for task in tasks_of_pull_request(runtime.database, 42, 6, head=later)] == [other]
+    elsewhere = BranchHead("feature", HEAD)
+    assert tasks_of_pull_request(runtime.database, 42, 7, head=elsewhere) == []
 
 
 def take_up(runtime: Runtime, forge: MemoryForge, task_id: int) -> bool:
