@@ -31,6 +31,9 @@ class CheckRunRerequested:
     app_id: int | None
     external_id: str
     head_sha: str
+    at: str = ""
+    """When the check run was completed and its suite changed last, in GitHub's words: the same in every webhook that
+    tells of this press, and another one at the next, for a press resets the suite."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def read_check_run(payload: Payload) -> CheckRunRerequested | Ignored:
     if ignored := other_action(payload, "rerequested"):
         return ignored
     run = payload.object("check_run")
-    app = run.optional_object("app")
+    app, suite = run.optional_object("app"), run.optional_object("check_suite")
     return CheckRunRerequested(
         repository=repository_of(payload),
         sender=sender_of(payload),
@@ -111,6 +114,7 @@ def read_check_run(payload: Payload) -> CheckRunRerequested | Ignored:
         app_id=app.number("id") if app else None,
         external_id=run.optional_text("external_id"),
         head_sha=run.text("head_sha"),
+        at=f"{run.optional_text('completed_at')}/{suite.optional_text('updated_at') if suite else ''}",
     )
 
 

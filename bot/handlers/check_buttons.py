@@ -1,6 +1,7 @@
 """The Re-run button of acrouter's own checks."""
 
 import re
+from dataclasses import replace
 
 from bot.events import CheckRunRerequested
 from bot.handlers.configuration import CHECK_ID, check_configuration
@@ -35,5 +36,7 @@ def check_run_rerequested(context: Context, event: CheckRunRerequested) -> str |
         if task.target_number is not None:
             refuse_person(context, task.target_number, event.sender.login, reason)
         return reason
-    marker = f"<!-- acrouter:delivery={context.guid} -->"
-    return start(context, of_task(context, task, event.sender.login), rules, marker=marker)
+    # One press starts one task, also where its signed body comes again under another delivery id, which nobody signs.
+    press = f"{context.repository.id}/rerun/{event.check_run_id}/{event.at}"
+    new = replace(of_task(context, task, event.sender.login), trigger_key=press)
+    return start(context, new, rules, marker=f"<!-- acrouter:press={press} -->")

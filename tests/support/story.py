@@ -168,8 +168,11 @@ class Story:
         commits = (Commit(sha, "Change", frozenset(paths)),)
         return self.tell(Pushed(REPOSITORY, Sender(by, False), branch, "a" * 40, sha, commits, NOW))
 
-    def rerun_check(self, external_id: str, by: str = "maintainer", app_id: int = APP_ID) -> str | None:
-        return self.tell(CheckRunRerequested(REPOSITORY, Sender(by, False), 5, app_id, external_id, "b" * 40))
+    def rerun_check(
+        self, external_id: str, by: str = "maintainer", app_id: int = APP_ID, *, run_id: int = 5, at: str = "noon"
+    ) -> str | None:
+        sender = Sender(by, is_bot=False)
+        return self.tell(CheckRunRerequested(REPOSITORY, sender, run_id, app_id, external_id, "b" * 40, at))
 
     def ci_fails(
         self, run_id: int = 500, branch: str = "feature", *, attempt: int = 1, jobs: Collection[str] = ("test",)

@@ -177,6 +177,35 @@ def test_the_rerun_button_of_a_tasks_check_tries_it_again(story: Story) -> None:
     assert (second.kind, second.target, second.title) == (TaskKind.ISSUE, first.target, first.title)
 
 
+def test_one_press_of_the_rerun_button_starts_one_task_however_often_it_is_told(story: Story) -> None:
+    story.comment("/route fix")
+    check = f"acrouter-task-{story.tasks()[0].id}"
+    story.end(story.tasks()[0])
+    for _ in range(3):
+        assert story.rerun_check(check) is None
+        for task in story.tasks():
+            story.end(task)
+    assert len(story.tasks()) == 2
+
+
+def test_a_press_that_comes_again_while_its_task_is_at_work_says_nothing_more(story: Story) -> None:
+    story.comment("/route fix")
+    check = f"acrouter-task-{story.tasks()[0].id}"
+    for _ in range(3):
+        story.rerun_check(check)
+    assert list(story.forge.replies[1]) == ["<!-- acrouter:press=42/rerun/5/noon -->"]
+
+
+def test_the_rerun_button_can_be_pressed_again_on_the_same_check_and_on_the_new_ones(story: Story) -> None:
+    story.comment("/route fix")
+    [first] = story.tasks()
+    presses = ((first, 5, "noon"), (first, 5, "one o'clock"), (first, 6, "one o'clock"))
+    for count, (task, run_id, at) in enumerate(presses, start=2):
+        story.end(story.tasks()[-1])
+        story.rerun_check(f"acrouter-task-{task.id}", run_id=run_id, at=at)
+        assert len(story.tasks()) == count
+
+
 def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) -> None:
     story.forge.files["octo/tools", "b" * 40] = "test: pytest\n"
     assert story.rerun_check("acrouter-configuration") is None

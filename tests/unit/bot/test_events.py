@@ -44,6 +44,14 @@ def test_every_published_payload_is_an_event_or_ignored_with_a_reason() -> None:
     }
 
 
+def test_a_press_of_the_rerun_button_is_told_apart_from_the_next_by_the_suite_that_it_resets() -> None:
+    body = example("check_run", "rerequested")
+    first = parse("check_run", body)
+    assert parse("check_run", json.loads(json.dumps(body))) == first
+    body["check_run"]["check_suite"]["updated_at"] = "2018-05-04T02:00:00Z"
+    assert parse("check_run", body) != first
+
+
 def test_a_missing_field_is_named() -> None:
     body = example("issues", "labeled")
     del body["issue"]["title"]
