@@ -1,19 +1,15 @@
 """The commands in a comment: `/route fix|retry|stop|status|explain|budget|help`, from the comment's own prose only.
 
-A command is the first token of a line of a top-level paragraph. Quotes, code, HTML, tables, lists and headings are
-other people's words or examples: nothing in them is a command.
+A command is the first token of a line of prose, see `bot.prose`.
 """
 
 import re
 import shlex
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from bot.errors import CommandError
+from bot.prose import prose_lines
 from store.suggest import did_you_mean
 
 _PREFIX = "/route"
@@ -59,57 +55,10 @@ def parse_commands(body: str) -> list[Command]:
     """
     if _PREFIX not in body.lower():
         return []
-    lines = [line for line in _prose_lines(body) if line.split(maxsplit=1)[0].lower() == _PREFIX]
+    lines = [line for line in prose_lines(body) if line.split(maxsplit=1)[0].lower() == _PREFIX]
     if len(lines) > _MOST_COMMANDS:
         raise CommandError(f"More than {_MOST_COMMANDS} commands in one comment. Send fewer at a time.")
     return [_parse(line) for line in lines]
-
-
-def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark").enable("table")
-    # "-- " above a mail's signature would make a heading of the line before it.
-    markdown.disable(["lheading", "reference", "text_join"])
-    markdown.inline.ruler.enableOnly(["text", "newline", "escape", "backticks", "html_inline"])
-    return markdown
-
-
-_MARKDOWN = _markdown()
-
-
-def _prose_lines(body: str) -> list[str]:
-    """Return the lines of top-level paragraphs that begin with plain text."""
-    tokens = _MARKDOWN.parse(body)
-    lines: list[str] = []
-    for before, token in pairwise(tokens):
-        if token.type == "inline" and before.type == "paragraph_open" and before.level == 0:
-            lines.extend(_lines(token.children or []))
-    return lines
-
-
-def _lines(children: list[Token]) -> list[str]:
-    lines: list[str] = []
-    current: list[Token] = []
-    for child in [*children, Token("softbreak", "br", 0)]:
-        if child.type not in ("softbreak", "hardbreak"):
-            current.append(child)
-            continue
-        if current and current[0].type == "text" and current[0].content.strip():
-            lines.append("".join(_source(token) for token in current))
-        current = []
-    return lines
-
-
-def _source(token: Token) -> str:
-    """A token as it was typed; HTML, where comments hide, is left out."""
-    match token.type:
-        case "code_inline":
-            return f"{token.markup}{token.content}{token.markup}"
-        case "html_inline":
-            return ""
-        case "text_special":
-            return token.markup
-        case _:
-            return token.content
 
 
 def _parse(line: str) -> Command:

@@ -3,7 +3,7 @@
 Every write of a Forge looks before it writes: called again after a crash it finds what is there and changes that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -42,9 +42,22 @@ class PullRequestInfo:
     base_ref: str
     url: str
     merge_sha: str = ""
+    author: str = ""
+    """Login of who opened it; empty where the account is gone."""
 
     def is_fork_of(self, repository: str) -> bool:
         return self.head_repository.lower() != repository.lower()
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What a commit or a PR does to one file."""
+
+    path: str
+    old_path: str
+    """The same, unless the file was renamed."""
+    patch: str
+    """Hunks of a unified diff; empty where GitHub gives none: binary, very large, or renamed only."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +128,18 @@ class Forge(Protocol):
     def issue(self, repository: RepositoryRef, number: int) -> IssueInfo: ...
 
     def pull_request(self, repository: RepositoryRef, number: int) -> PullRequestInfo: ...
+
+    def pull_request_changes(self, repository: RepositoryRef, number: int) -> Sequence[FileChange]:
+        """Return what a PR does to files, the first few hundred of them."""
+        ...
+
+    def commit_changes(self, repository: RepositoryRef, sha: str) -> Sequence[FileChange]:
+        """Return what a commit does to files, beside its first parent; the first few hundred of them."""
+        ...
+
+    def merged_as(self, repository: RepositoryRef, base_ref: str, shas: Collection[str]) -> Sequence[PullRequestInfo]:
+        """Return the PRs that came into a branch lately by one of these commits: merge, squash, or a rebase's last."""
+        ...
 
     def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
         """Return the diff's file list, review comments and failing checks of a PR as text for the task."""

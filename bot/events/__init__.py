@@ -18,7 +18,7 @@ from bot.events.checks import (
     read_workflow_job,
     read_workflow_run,
 )
-from bot.events.facts import Ignored, RepositoryFact, Sender
+from bot.events.facts import Ignored, RepositoryFact, Sender, sender_named
 from bot.events.installations import (
     InstallationChanged,
     Ping,
@@ -62,6 +62,7 @@ __all__ = [
     "WorkflowJobCompleted",
     "WorkflowRunCompleted",
     "parse",
+    "sender_named",
 ]
 
 RepositoryEvent = (

@@ -39,11 +39,21 @@ def other_action(payload: Payload, *wanted: str) -> Ignored | None:
 
 def sender_of(payload: Payload) -> Sender:
     """The sender; GitHub leaves it out for what it does by itself."""
-    sender = payload.optional_object("sender")
-    if sender is None:
+    return user_of(payload, "sender")
+
+
+def user_of(payload: Payload, key: str) -> Sender:
+    """Somebody whom a payload names; an account that is gone is nobody, who may do nothing."""
+    user = payload.optional_object(key)
+    if user is None:
         return Sender("", is_bot=True)
-    login = sender.text("login")
-    return Sender(login, is_bot=sender.optional_text("type") == "Bot" or login.endswith("[bot]"))
+    named = sender_named(user.text("login"))
+    return Sender(named.login, is_bot=named.is_bot or user.optional_text("type") == "Bot")
+
+
+def sender_named(login: str) -> Sender:
+    """Somebody of whom the login alone is known; nobody where it is empty."""
+    return Sender(login, is_bot=not login or login.endswith("[bot]"))
 
 
 def repository_of(payload: Payload) -> RepositoryFact:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.events.facts import Ignored, RepositoryFact, Sender, other_action, repository_of, sender_of
+from bot.events.facts import Ignored, RepositoryFact, Sender, other_action, repository_of, sender_of, user_of
 from bot.payload import Payload
 
 
@@ -11,6 +11,8 @@ from bot.payload import Payload
 class PullRequestClosed:
     repository: RepositoryFact
     sender: Sender
+    author: Sender
+    """Who opened it, which need not be who closed it."""
     number: int
     title: str
     body: str
@@ -71,6 +73,7 @@ def read_pull_request(
         return PullRequestClosed(
             repository=repository_of(payload),
             sender=sender_of(payload),
+            author=user_of(pull, "user"),
             number=pull.number("number"),
             title=pull.text("title"),
             body=pull.optional_text("body"),

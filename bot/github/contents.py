@@ -1,13 +1,15 @@
 """Branches, files and permissions of a repository."""
 
 import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from github import UnknownObjectException
 from github.Repository import Repository
 
 from workers.errors import ForgeError
-from workers.ports import BranchHead, Permission
+from workers.ports import BranchHead, FileChange, Permission
 
 _PERMISSIONS: dict[str, Permission] = {
     "admin": "admin",
@@ -16,6 +18,8 @@ _PERMISSIONS: dict[str, Permission] = {
     "triage": "triage",
     "read": "read",
 }
+MOST_CHANGES = 300
+"""Files that GitHub tells of a commit at once."""
 _BROAD: dict[Permission, Permission] = {"maintain": "write", "triage": "read"}
 
 
@@ -54,6 +58,21 @@ def read_file(repository: Repository, path: str, ref: str) -> str | None:
     if data.get("encoding") != "base64":
         raise ForgeError(f"{path} is too large to be read.")
     return base64.b64decode(data["content"]).decode("utf-8", "replace")
+
+
+def read_commit_changes(repository: Repository, sha: str) -> Sequence[FileChange]:
+    """Return what a commit does to files.
+
+    https://docs.github.com/en/rest/commits/commits#get-a-commit
+    """
+    _, data = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/commits/{quote(sha, safe='')}")
+    return [as_change(file) for file in (data.get("files") or [])[:MOST_CHANGES]]
+
+
+def as_change(file: Mapping[str, Any]) -> FileChange:
+    """Read GitHub's `diff-entry`."""
+    path = file["filename"]
+    return FileChange(path, file.get("previous_filename") or path, file.get("patch") or "")
 
 
 def read_permission(repository: Repository, login: str) -> Permission:

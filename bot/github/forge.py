@@ -18,6 +18,7 @@ from workers.ports import (
     BranchHead,
     CheckRunContent,
     CiFailure,
+    FileChange,
     IssueInfo,
     Permission,
     PullRequestInfo,
@@ -51,6 +52,18 @@ class GitHubForge:
     def pull_request(self, repository: RepositoryRef, number: int) -> PullRequestInfo:
         with self._open(repository, f"read PR {number}") as opened:
             return pulls.read_pull(opened, number)
+
+    def pull_request_changes(self, repository: RepositoryRef, number: int) -> Sequence[FileChange]:
+        with self._open(repository, f"read the files of PR {number}") as opened:
+            return pulls.read_changes(opened, number)
+
+    def commit_changes(self, repository: RepositoryRef, sha: str) -> Sequence[FileChange]:
+        with self._open(repository, f"read commit {sha[:12]}") as opened:
+            return contents.read_commit_changes(opened, sha)
+
+    def merged_as(self, repository: RepositoryRef, base_ref: str, shas: Collection[str]) -> Sequence[PullRequestInfo]:
+        with self._open(repository, f"look for PRs that were merged to {base_ref}") as opened:
+            return pulls.merged_as(opened, base_ref, shas)
 
     def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
         with self._open(repository, f"read the discussion of PR {number}") as opened:

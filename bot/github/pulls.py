@@ -1,16 +1,17 @@
 """Pull requests: read, found by their head, opened once, edited."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any
 
 from github.GithubException import GithubException
 from github.Repository import Repository
 
+from bot.github.contents import MOST_CHANGES, as_change
 from bot.github.limits import fit, fit_title
 from store.scrub import scrub
 from templates import render
-from workers.ports import PullRequestInfo
+from workers.ports import FileChange, PullRequestInfo
 
 _MOST_FILES = 100
 _MOST_COMMENTS = 50
@@ -68,6 +69,24 @@ def request_reviews(repository: Repository, number: int, people: Sequence[str], 
     wanted = {"reviewers": list(people), "team_reviewers": list(teams)}
     url = f"{repository.url}/pulls/{number}/requested_reviewers"
     repository.requester.requestJsonAndCheck("POST", url, input=wanted)
+
+
+def read_changes(repository: Repository, number: int) -> Sequence[FileChange]:
+    """Return what a PR does to files, as many of them as GitHub tells of a commit."""
+    return [as_change(file.raw_data) for file in islice(repository.get_pull(number).get_files(), MOST_CHANGES)]
+
+
+def merged_as(repository: Repository, base_ref: str, shas: Collection[str]) -> Sequence[PullRequestInfo]:
+    """Return the PRs that were merged to a branch by one of these commits, of the hundred that changed last.
+
+    GitHub's list of a commit's PRs (`/commits/SHA/pulls`) may lag behind a merge; a PR's own merge does not.
+    """
+    _, data = repository.requester.requestJsonAndCheck(
+        "GET",
+        f"{repository.url}/pulls",
+        parameters={"state": "closed", "base": base_ref, "sort": "updated", "direction": "desc", "per_page": "100"},
+    )
+    return [info for info in map(_info, data) if info.merged and info.merge_sha in shas]
 
 
 def read_discussion(repository: Repository, number: int) -> str:
@@ -130,6 +149,7 @@ def _info(data: dict[str, Any]) -> PullRequestInfo:
         base_ref=data["base"]["ref"],
         url=data["html_url"],
         merge_sha=(data.get("merge_commit_sha") or "") if merged else "",
+        author=(data.get("user") or {}).get("login", ""),
     )
 
 

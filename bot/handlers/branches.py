@@ -1,13 +1,18 @@
 """Pushes: somebody else's commits on our branches, and reverts on the default branch."""
 
 from datetime import datetime
+from functools import partial
 
-from bot.events import PullRequestSynchronized, Pushed
+from bot.events import PullRequestSynchronized, Pushed, sender_named
 from bot.handlers.configuration import configuration_pushed
 from bot.handlers.context import BRANCH_PREFIX, Context
-from bot.handlers.reverts import Reverts, reverted, reverts_in
+from bot.handlers.reverts import reverted, reverts_in
+from bot.handlers.rules import may_write
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
+
+_MOST_REVERTING = 20
+"""Commits of one push that are looked at."""
 
 
 def pushed(context: Context, event: Pushed) -> str | None:
@@ -17,13 +22,26 @@ def pushed(context: Context, event: Pushed) -> str | None:
     checked = configuration_pushed(context, event)
     if event.branch != event.repository.default_branch:
         return checked and "a push to another branch"
-    found = [reverts_in(commit.message, context.repository.full_name) for commit in event.commits]
-    reverts = Reverts(
-        commits=frozenset().union(*(item.commits for item in found)),
-        pulls=frozenset().union(*(item.pulls for item in found)),
-    )
-    found_any = reverted(context, reverts, event.at, event.after)
-    return None if found_any or checked is None else "nothing of acrouter's was reverted"
+    return None if _reverting(context, event) or checked is None else "nothing of acrouter's was reverted"
+
+
+def _reverting(context: Context, event: Pushed) -> bool:
+    """Whether commits take our work back. Only those who may push bring them in, but a PR's can be a stranger's."""
+    named = [(commit.sha, reverts_in(commit.message, context.repository.full_name)) for commit in event.commits]
+    named = [(sha, reverts) for sha, reverts in named if reverts][:_MOST_REVERTING]
+    if not named:
+        return False
+    shas = frozenset(commit.sha for commit in event.commits) | {event.after}
+    pulls = context.forge.merged_as(context.repository, event.branch, shas)
+    if not all(may_write(context, sender_named(pull.author)) for pull in pulls):
+        return False
+    found = [
+        reverted(
+            context, reverts, partial(context.forge.commit_changes, context.repository, sha), event.at, event.after
+        )
+        for sha, reverts in named
+    ]
+    return any(found)
 
 
 def pull_request_synchronized(context: Context, event: PullRequestSynchronized) -> str | None:

@@ -1,8 +1,11 @@
 """A closed PR: merged or not, that is what the router learns most from."""
 
+from functools import partial
+
 from bot.events import PullRequestClosed
 from bot.handlers.context import Context
 from bot.handlers.reverts import reverted, reverts_in
+from bot.handlers.rules import may_write
 from store.states import OutcomeKind
 from workers.control import request_stop
 from workers.outcomes import merge_ref, tasks_of_pull_request
@@ -28,7 +31,14 @@ def pull_request_closed(context: Context, event: PullRequestClosed) -> str | Non
     )
     for task in tasks:
         context.record_outcome(task, kind, ref=ref, at=event.at, data=data)
-    reverting = event.merged and reverted(
-        context, reverts_in(f"{event.title}\n{event.body}", context.repository.full_name), event.at, event.merge_sha
-    )
+    reverting = event.merged and _reverting(context, event)
     return None if tasks or reverting or stopped else "not a PR of acrouter's"
+
+
+def _reverting(context: Context, event: PullRequestClosed) -> bool:
+    """Whether it takes our work back, in the words of somebody who may push, as GitHub's Revert button asks for too."""
+    reverts = reverts_in(f"{event.title}\n\n{event.body}", context.repository.full_name)
+    if not reverts or not may_write(context, event.author):
+        return False
+    changes = partial(context.forge.pull_request_changes, context.repository, event.number)
+    return reverted(context, reverts, changes, event.at, event.merge_sha)

@@ -13,7 +13,7 @@ from bot.demo.hub.git import HubGitError
 from bot.demo.hub.hub import Hub, HubRefusal, invalid_because, not_found, text_of
 from bot.demo.hub.issue_shapes import pull_json
 from bot.demo.hub.requests import ObjectBody, page
-from bot.demo.hub.shapes import commit_json, diff_entry_json, repository_json, user_json
+from bot.demo.hub.shapes import commit_files_json, commit_json, diff_entry_json, repository_json, user_json
 from bot.demo.hub.state import Repository
 
 Json = dict[str, Any]
@@ -168,7 +168,7 @@ def _commit_routes(router: APIRouter, hub: Hub, access: Access) -> None:
         known = found.commit(ref)
         if known is None:
             raise HubRefusal(422, f"No commit found for SHA: {ref}")
-        return commit_json(known, found.full_name, base)
+        return commit_json(known, found.full_name, base) | commit_files_json(found.bare, known, found.full_name, base)
 
     @router.get(_REPO + "/commits/{sha}/pulls")
     def commit_pulls(request: Request, sha: str) -> Response:

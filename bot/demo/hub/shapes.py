@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.demo.hub.git import ChangedFile, Commit
+from bot.demo.hub.git import BareRepository, ChangedFile, Commit
 from bot.demo.hub.state import Label, Repository, State, User
 
 Json = dict[str, Any]
@@ -211,6 +211,14 @@ def diff_entry_json(file: ChangedFile, full_name: str, head_sha: str, base: str)
         "contents_url": f"{base}/repos/{full_name}/contents/{file.path}?ref={head_sha}",
     }
     return {**entry, "patch": file.patch} if file.patch else entry
+
+
+def commit_files_json(bare: BareRepository, commit: Commit, full_name: str, base: str) -> Json:
+    """Return what GitHub adds to a commit that is asked for alone: what it does, beside its first parent."""
+    changed = bare.changed_files(commit.parents[0], commit.sha) if commit.parents else []
+    additions, deletions = sum(file.additions for file in changed), sum(file.deletions for file in changed)
+    stats = {"additions": additions, "deletions": deletions, "total": additions + deletions}
+    return {"stats": stats, "files": [diff_entry_json(file, full_name, commit.sha, base) for file in changed]}
 
 
 def app_json(state: State, base: str, owner: Json) -> Json:

@@ -191,6 +191,54 @@ def test_githubs_revert_button_is_the_same_revert(world: World) -> None:
     assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
 
 
+def strangers_pull(world: World, body: str, files: dict[str, str], message: str = "Fix a typo") -> int:
+    fork = world.github.fork("stranger")
+    world.github.push("typo", files, message=message, by="stranger", repository=fork)
+    return world.github.open_pull_request("Fix a typo", head="stranger:typo", by="stranger", body=body)
+
+
+@pytest.mark.parametrize("words", ["Reverts #{pull}", "<!--\nReverts #{pull}\n-->"])
+@pytest.mark.parametrize("files", [{"README.md": "# The shop\n"}, {"fix.txt": "as before\n"}])
+def test_a_strangers_pr_that_says_it_reverts_ours_does_not(world: World, words: str, files: dict[str, str]) -> None:
+    _, pull = published(world)
+    world.github.merge(pull)
+    world.settle()
+    world.github.merge(strangers_pull(world, words.format(pull=pull), files))
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED]
+
+
+@pytest.mark.parametrize("files", [{"README.md": "# The shop\n"}, {"fix.txt": "as before\n"}])
+def test_a_strangers_commit_that_says_it_reverts_ours_does_not(world: World, files: dict[str, str]) -> None:
+    _, pull = published(world)
+    sha = world.github.merge(pull)
+    world.settle()
+    world.github.merge(strangers_pull(world, "", files, message=f"Fix a typo\n\nThis reverts commit {sha}."))
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED]
+
+
+def test_a_maintainers_pr_that_takes_nothing_back_reverts_nothing(world: World) -> None:
+    _, pull = published(world)
+    sha = world.github.merge(pull)
+    world.settle()
+    world.github.push("other", {"README.md": "# The shop\n"}, message=f"This reverts commit {sha}.")
+    other = world.github.open_pull_request("Words", head="other", body=f"Reverts acme/shop#{pull}")
+    world.github.merge(other)
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED]
+
+
+def test_a_revert_by_hand_in_a_maintainers_pr_is_told_by_its_commit(world: World) -> None:
+    _, pull = published(world)
+    sha = world.github.merge(pull)
+    world.settle()
+    world.github.push("undo", {"fix.txt": None}, message=f"This reverts commit {sha}.")
+    world.github.merge(world.github.open_pull_request("It made things worse", head="undo"))
+    world.settle()
+    assert kinds(world) == [OutcomeKind.MERGED, OutcomeKind.REVERTED]
+
+
 def test_a_maintainers_request_for_changes_is_an_outcome_and_a_strangers_is_not(world: World) -> None:
     _, pull = published(world)
     world.github.review(pull, "CHANGES_REQUESTED", by="stranger")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.demo.hub.git import Identity
 from bot.demo.hub.hub import HubRefusal, invalid_because
+from bot.demo.hub.shapes import commit_files_json, commit_json
 from tests.support.github.mirror import Hosted
 from tests.support.github.telling import Telling
 from tests.support.github.wire import Request, Response, as_json
@@ -35,6 +36,12 @@ class ContentRoutes:
         target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
         made = {"ref": body["ref"], "node_id": "REF_1", "url": f"{url}/{body['ref']}", "object": target}
         return as_json(201, made)
+
+    def commit(self, request: Request, hosted: Hosted, sha: str) -> Response | None:
+        """The stateful GitHub knows no files of a commit."""
+        known, base = hosted.bare.commit(sha), self._proxy.base_url
+        files = commit_files_json(hosted.bare, known, hosted.full_name, base)
+        return as_json(200, commit_json(known, hosted.full_name, base) | files)
 
     def put_file(self, request: Request, hosted: Hosted, path: str) -> Response:
         body: dict[str, Any] = request.json() or {}

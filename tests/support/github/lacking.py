@@ -34,6 +34,7 @@ class Lacking:
             for method, pattern, route in (
                 ("POST", r"/git/refs", contents.make_ref),
                 ("PUT", r"/contents/(.+)", contents.put_file),
+                ("GET", r"/commits/([0-9a-f]{40})", contents.commit),
                 ("POST", r"/pulls", pulls.create_pull),
                 ("PATCH", r"/pulls/(\d+)", pulls.patch_pull),
                 ("PUT", r"/pulls/(\d+)/merge", pulls.merge_pull),

@@ -17,6 +17,12 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
         ("Reverts other/place#7", set(), set()),
         ("He said it reverts #7", set(), set()),
         ("This reverts commit 12345", set(), set()),
+        ("Fix a typo\n\n<!--\nReverts #7\n-->", set(), set()),
+        (f"Fix a typo\n\n<!-- This reverts commit {SHA}. -->", set(), set()),
+        ("Before:\n\n```\nReverts #7\n```", set(), set()),
+        ("Before:\n\n    Reverts #7", set(), set()),
+        ("> Reverts #7", set(), set()),
+        ("\n".join(f"Reverts #{number}" for number in range(1, 100)), set(), {1, 2, 3, 4, 5}),
         ("", set(), set()),
     ],
 )
