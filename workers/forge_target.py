@@ -50,8 +50,8 @@ class ForgeTarget:
         missing = self._fetch_parts(run, mirror, words.base_sha, config)
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
-        title, text = scrub(words.title.replace("\x00", "")), scrub(words.text.replace("\x00", ""))
-        run.update(title=title, text=text, base_ref=words.base_ref, base_sha=words.base_sha, budget_usd=budget)
+        title, text, asked = (scrub(said.replace("\x00", "")) for said in (words.title, words.text, words.asked))
+        run.update(title=title, text=asked, base_ref=words.base_ref, base_sha=words.base_sha, budget_usd=budget)
         return Source(
             self.repository.full_name,
             title,

@@ -5,6 +5,7 @@ Every write of a Forge looks before it writes: called again after a crash it fin
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, Protocol
 
 from sandbox.remotes import Author, GitRemote
@@ -141,8 +142,11 @@ class Forge(Protocol):
         """Return the PRs that came into a branch lately by one of these commits: merge, squash, or a rebase's last."""
         ...
 
-    def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
-        """Return the diff's file list, review comments and failing checks of a PR as text for the task."""
+    def pull_request_discussion(self, repository: RepositoryRef, number: int, *, sha: str, asked_at: datetime) -> str:
+        """Return the diff's file list, reviews, review comments and failing checks of a PR as text for the task.
+
+        All of it as it stood at commit `sha` and moment `asked_at`: what was said or pushed later nobody asked for.
+        """
         ...
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure: ...

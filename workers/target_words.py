@@ -13,10 +13,13 @@ from workers.targets import TargetClosed
 
 @dataclass(frozen=True)
 class Words:
-    """A target as the forge tells it now. Title and text are untrusted."""
+    """What a task is about, as it stood when somebody asked for it. Title and text are untrusted."""
 
     title: str
     text: str
+    """For the model and for the router's memory."""
+    asked: str
+    """What of the text the task keeps for its next try, and for a task that does its work once more."""
     base_ref: str
     """The branch of the repository that an answer goes to."""
     base_sha: str
@@ -61,12 +64,12 @@ def open_pull_request(forge: Forge, repository: RepositoryRef, number: int) -> P
     return pull
 
 
-def words_asked_for(task: Task, issue: IssueInfo) -> tuple[str, str]:
-    """Return an issue's title and text as they stood when a person with permission asked for the work.
+def words_asked_for(task: Task, target: IssueInfo | PullRequestInfo) -> tuple[str, str]:
+    """Return an issue's or a PR's title and text as they stood when a person with permission asked for the work.
 
     What its author, who may be anybody, writes into it afterwards nobody has approved.
     """
-    return (task.title, task.text) if task.title else (issue.title, issue.body)
+    return (task.title, task.text) if task.title else (target.title, target.body)
 
 
 def refs_to_fetch(base_ref: str, base_sha: str) -> Sequence[str]:
@@ -82,21 +85,23 @@ def _of_issue(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
     sha = task.base_sha or branch.sha
     title, text = words_asked_for(task, issue)
     link = f"{repository.full_name}#{issue.number}"
-    return Words(title, text, branch.name, sha, link, refs_to_fetch(branch.name, sha), on_default_branch=True)
+    refs = refs_to_fetch(branch.name, sha)
+    return Words(title, text, text, branch.name, sha, link, refs, on_default_branch=True)
 
 
 def _of_pull_request(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
     assert task.target_number is not None
     pull = open_pull_request(forge, repository, task.target_number)
-    discussion = forge.pull_request_discussion(repository, pull.number)
-    text = render("prompts/pull_request.md.j2", pull=pull, discussion=discussion)
     sha = task.base_sha or pull.head_sha
+    title, body = words_asked_for(task, pull)
+    discussion = forge.pull_request_discussion(repository, pull.number, sha=sha, asked_at=task.created_at)
+    text = render("prompts/pull_request.md.j2", body=body, discussion=discussion)
     link = f"{repository.full_name}#{pull.number}"
     if pull.is_fork_of(repository.full_name):
         # https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/checking-out-pull-requests-locally
         refs = [f"refs/pull/{pull.number}/head", sha]
-        return Words(pull.title, text, pull.base_ref, sha, link, refs, is_fork=True)
-    return Words(pull.title, text, pull.head_ref, sha, link, refs_to_fetch(pull.head_ref, sha))
+        return Words(title, text, body, pull.base_ref, sha, link, refs, is_fork=True)
+    return Words(title, text, body, pull.head_ref, sha, link, refs_to_fetch(pull.head_ref, sha))
 
 
 def _of_run(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
@@ -106,7 +111,7 @@ def _of_run(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
     text = render("prompts/ci_failure.md.j2", failure=failure, also_on_base=sorted(also))
     title = f"CI workflow {failure.name} fails on {failure.head_branch}"
     sha = task.base_sha or failure.head_sha
-    return Words(title, text, failure.head_branch, sha, failure.url, refs_to_fetch(failure.head_branch, sha))
+    return Words(title, text, text, failure.head_branch, sha, failure.url, refs_to_fetch(failure.head_branch, sha))
 
 
 def _failing_on_base(forge: Forge, repository: RepositoryRef, task: Task) -> frozenset[str]:

@@ -65,9 +65,9 @@ class GitHubForge:
         with self._open(repository, f"look for PRs that were merged to {base_ref}") as opened:
             return pulls.merged_as(opened, base_ref, shas)
 
-    def pull_request_discussion(self, repository: RepositoryRef, number: int) -> str:
+    def pull_request_discussion(self, repository: RepositoryRef, number: int, *, sha: str, asked_at: datetime) -> str:
         with self._open(repository, f"read the discussion of PR {number}") as opened:
-            return pulls.read_discussion(opened, number)
+            return pulls.read_discussion(opened, number, sha, asked_at)
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure:
         with self._open(repository, f"read workflow run {run_id}") as opened:

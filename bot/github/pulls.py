@@ -1,10 +1,13 @@
 """Pull requests: read, found by their head, opened once, edited."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from github.GithubException import GithubException
+from github.PullRequestComment import PullRequestComment
+from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from bot.github.contents import MOST_CHANGES, as_change
@@ -15,6 +18,8 @@ from workers.ports import FileChange, PullRequestInfo
 
 _MOST_FILES = 100
 _MOST_COMMENTS = 50
+_MOST_READ = 300
+_OWN_PEOPLE = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _FAILED = frozenset({"failure", "timed_out", "cancelled", "action_required", "startup_failure"})
 
 
@@ -89,14 +94,20 @@ def merged_as(repository: Repository, base_ref: str, shas: Collection[str]) -> S
     return [info for info in map(_info, data) if info.merged and info.merge_sha in shas]
 
 
-def read_discussion(repository: Repository, number: int) -> str:
-    """Return what a PR changes, what its reviewers said and which of its checks fail, as text for a task."""
+def read_discussion(repository: Repository, number: int, sha: str, asked_at: datetime) -> str:
+    """Return what a PR changes, what its reviewers said and which of its checks fail, as text for a task.
+
+    It tells of commit `sha`, and of what had been said at `asked_at` and was not edited since.
+    """
     pull = repository.get_pull(number)
     files = list(islice(pull.get_files(), _MOST_FILES + 1))
-    reviews = [review for review in islice(pull.get_reviews(), _MOST_COMMENTS) if (review.body or "").strip()]
-    comments = list(islice(pull.get_review_comments(sort="created", direction="desc"), _MOST_COMMENTS))
-    head = read_pull(repository, number).head_sha
-    runs = islice(repository.get_commit(head).get_check_runs(filter="latest"), 100)
+    reviews = [review for review in islice(pull.get_reviews(), _MOST_COMMENTS) if _stood(review, asked_at)]
+    newest_first = islice(pull.get_review_comments(sort="created", direction="desc"), _MOST_READ)
+    comments = list(islice((one for one in newest_first if _was_said(one, asked_at)), _MOST_COMMENTS))
+    now = read_pull(repository, number)
+    if now.head_sha != sha:  # what was pushed since has names of files, which are words too
+        files = repository.compare(now.base_ref, sha).files[: _MOST_FILES + 1]
+    runs = islice(repository.get_commit(sha).get_check_runs(filter="latest"), 100)
     return render(
         "pulls/discussion.md.j2",
         files=[(f.filename, f.status, f.additions, f.deletions) for f in files[:_MOST_FILES]],
@@ -109,6 +120,17 @@ def read_discussion(repository: Repository, number: int) -> str:
             if run.conclusion in _FAILED
         ],
     )
+
+
+def _stood(review: PullRequestReview, asked_at: datetime) -> bool:
+    """Whether a review's words are those of that moment. GitHub tells of no later edit of them, so that only the
+    repository's own people, who may ask for work or are let near it, are believed not to have made one."""
+    said = bool((review.body or "").strip()) and review.submitted_at is not None and review.submitted_at <= asked_at
+    return said and review.raw_data.get("author_association") in _OWN_PEOPLE
+
+
+def _was_said(comment: PullRequestComment, asked_at: datetime) -> bool:
+    return max(comment.created_at, comment.updated_at or comment.created_at) <= asked_at
 
 
 def _from_branch(repository: Repository, full_name: str, head_ref: str, state: str) -> list[PullRequestInfo]:

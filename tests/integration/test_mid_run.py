@@ -100,6 +100,7 @@ def test_a_fix_of_a_pr_is_a_pr_to_its_branch(runs: WholeRun) -> None:
     story = PullStory(runs, "plain")
     runs.settle()
     assert story.task.state is TaskState.PUBLISHED
+    assert story.task.text == "", "what the PR said, without what was read beside it: that is read at each try"
     assert story.head() == story.pinned
     opened = next(pull for pull in runs.hub.pull_requests() if pull["number"] == story.task.pr_number)
     assert opened["base"]["ref"] == "plain"
@@ -186,7 +187,7 @@ def test_a_refusal_that_lasts_is_believed_at_the_third_try(
 ) -> None:
     asked = []
 
-    def refuse(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+    def refuse(_self: GitHubForge, repository: RepositoryRef, number: int, **_words: Any) -> str:
         asked.append(number)
         raise refusal
 
@@ -214,7 +215,7 @@ def test_a_repository_that_git_may_not_fetch_is_given_up_at_the_third_try(
 
 
 def test_a_github_that_is_away_is_waited_for_up_to_a_day(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+    def away(_self: GitHubForge, repository: RepositoryRef, number: int, **_words: Any) -> str:
         raise ForgeTemporary("GitHub is away.")
 
     monkeypatch.setattr(GitHubForge, "pull_request_discussion", away)
@@ -239,7 +240,7 @@ def test_a_github_that_is_away_is_waited_for_up_to_a_day(runs: WholeRun, monkeyp
 
 
 def test_a_new_wait_begins_anew_once_github_has_answered(runs: WholeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(_self: GitHubForge, repository: RepositoryRef, number: int) -> str:
+    def away(_self: GitHubForge, repository: RepositoryRef, number: int, **_words: Any) -> str:
         raise ForgeTemporary("GitHub is away.")
 
     story = PullStory(runs, "back-again")

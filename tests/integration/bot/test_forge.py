@@ -1,6 +1,7 @@
 """The Forge against a GitHub that nobody here wrote; every request is held against GitHub's description."""
 
 import subprocess
+import time
 from datetime import timedelta
 
 import pytest
@@ -291,10 +292,36 @@ def test_a_discussion_names_files_reviews_and_checks(
     number = shop.open_pull_request("Speed up", head="feature")
     shop.review(number, "CHANGES_REQUESTED", body="This returns 0.")
     shop.fail_ci(sha, "feature", jobs=[("unit tests", "boom\n")])
-    text = forge.pull_request_discussion(repository, number)
+    text = forge.pull_request_discussion(repository, number, sha=sha, asked_at=utc_now())
     assert "cart.py" in text
     assert "This returns 0." in text
     assert "unit tests (failure)" in text
+
+
+def test_a_discussion_ends_at_the_moment_that_the_work_was_asked_for(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    def inline(body: str) -> str:
+        about = {"commit_id": sha, "path": "cart.py", "line": 1}
+        return str(shop._do("POST", f"/pulls/{number}/comments", {"body": body, **about}, "stranger", "")["id"])
+
+    sha = shop.push("feature", {"cart.py": "def total(prices):\n    return 0\n"})
+    number = shop.open_pull_request("Speed up", head="feature")
+    shop.review(number, "CHANGES_REQUESTED", body="This returns 0.")
+    shop.review(number, "COMMENTED", body="A stranger can edit this, and nobody is told.", by="stranger")
+    inline("Said before")
+    edited = inline("Said before, too")
+    asked_at = utc_now()
+    time.sleep(1.1)  # GitHub's clock has seconds
+    shop.review(number, "COMMENTED", body="A later review")
+    inline("A later remark")
+    shop._do("PATCH", f"/pulls/comments/{edited}", {"body": "An edited remark"}, "stranger", "")
+    shop.push("feature", {"later.py": "x = 1\n"})
+    text = forge.pull_request_discussion(repository, number, sha=sha, asked_at=asked_at)
+    assert "This returns 0." in text
+    assert "Said before" in text
+    for later in ("A stranger can edit this", "later", "edited"):
+        assert later not in text, later
 
 
 def test_commits_are_made_as_the_apps_bot_user(shop: GitHubServer, forge: GitHubForge) -> None:

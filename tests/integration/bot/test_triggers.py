@@ -8,6 +8,7 @@ from store.tables import Installation, Repository
 from tests.support.github import faults
 from tests.support.world import World
 from workers.reports import repository_ref
+from workers.target_words import read_words
 
 pytestmark = pytest.mark.node
 
@@ -61,6 +62,26 @@ def test_a_command_on_a_pr_pins_the_head_that_the_person_saw(world: World) -> No
     (task,) = world.tasks()
     assert (task.kind, task.base_ref, task.base_sha) == (TaskKind.PULL_REQUEST, "feature", sha)
     assert task.target.endswith(f"/pull/{number}")
+
+
+def test_a_pr_is_worked_on_with_the_words_that_the_person_saw_at_each_try(world: World) -> None:
+    world.github.fork("stranger")
+    world.github.push("feature", {"a.txt": "a\n"}, by="stranger", repository="stranger/shop")
+    number = world.github.open_pull_request("Add a", head="stranger:feature", by="stranger", body="Harmless words.")
+    world.github.comment(number, "/route fix")
+    world.settle()
+    (task,) = world.tasks()
+    changed = {"title": "Swapped title", "body": "Swapped words."}
+    world.github._do("PATCH", f"/pulls/{number}", changed, "stranger", "")
+    forge = world.runtime.forge
+    assert forge is not None
+    for _ in range(2):
+        words = read_words(forge, repository_ref(world.runtime, task.repository_id or 0), task)
+        assert (words.title, words.asked) == ("Add a", "Harmless words.")
+        assert words.text.startswith("Harmless words.")
+        assert "a.txt" in words.text
+        assert "Swapped" not in words.text
+        task.text = words.asked  # what a try leaves
 
 
 @pytest.mark.parametrize("body", ["> /route fix", "```\n/route fix\n```", "see `/route fix`", "<!--\n/route fix\n-->"])

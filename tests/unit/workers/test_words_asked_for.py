@@ -1,4 +1,4 @@
-"""An issue is worked on as the person with permission saw it."""
+"""An issue and a PR are worked on as the person with permission saw them."""
 
 from store.states import TaskKind, Trigger
 from store.tables import Task
