@@ -4,7 +4,7 @@ All models meet one difficulty of the task (`routing.difficulty`), so that each 
 rest, and by how much depends on who failed. An attempt ends the task when its verification passes, rightly or not
 (`routing.calibration`); else the next one may be made, while its expected gain, with the value of what follows, is more
 than its cost. An attempt that scores s improves the answer in hand (score b) by s - b where s > b; scores are near 0 or
-1, so that is s x (1 - b) on average. Every order of up to `steps` models is gone through, level by level.
+1, so that is s x (1 - b) on average. Every order of up to `AHEAD` models is gone through, level by level.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +22,9 @@ from routing.types import PlannedStep
 
 WIDTH = 8
 """Models considered, the best by their gain and the cheapest for it: the search stays below a few thousand orders."""
+AHEAD = 4
+"""Attempts that a plan looks ahead, however many may still be made: each more multiplies the orders by what is left of
+`WIDTH`. A plan is computed again after each failure, so that later attempts are still made."""
 
 Passes = Callable[[Sequence[str], Floats], Floats]
 """From models and their (M, Q) chances of success to the chances that their verification passes."""
@@ -88,7 +91,7 @@ def plan(
     Args:
         view: of the task.
         budget_usd: what may be spent, None for no limit. No path of the plan costs more by expectation.
-        steps: attempts that may still be made.
+        steps: attempts that may still be made; at most `AHEAD` are looked at.
         weights: of the reward.
         first: a model that comes first whether it is worth it or not.
     """
@@ -122,6 +125,7 @@ def _levels(
     view: Outlook, budget_usd: float | None, steps: int, weights: RewardWeights
 ) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
     """Yield, for orders of 1, 2, ... `steps` models, their (N,) expected rewards and the (N, length) orders."""
+    steps = min(steps, AHEAD)
     usd = np.array([option.cost_usd for option in view.options])
     losses = weights.usd * usd
     gains = weights.score * (1 - view.best_score) * view.chances
@@ -151,7 +155,7 @@ class _Level:
     before: "_Level | None"
 
 
-@lru_cache(maxsize=8)  # an entry of 8 models and 8 steps is megabytes
+@lru_cache(maxsize=8)  # an entry of 60 models is a megabyte
 def _orders(count: int, kept: tuple[int, ...], steps: int) -> tuple[_Level, ...]:
     """Return the orders of 1, 2, ... `steps` of `count` models; only the kept ones may follow the first."""
     levels: list[_Level] = []

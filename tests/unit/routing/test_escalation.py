@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from routing.calibration import Calibration
 from routing.difficulty import NODE_WEIGHTS, curves
-from routing.escalation import Option, Passes, first_values, outlook, plan
+from routing.escalation import AHEAD, Option, Passes, first_values, outlook, plan
 from routing.reward import RewardWeights
 from routing.types import Dimension
 from tests.support.routing import make_evidence, make_task
@@ -99,6 +99,16 @@ def test_no_path_costs_more_than_the_budget() -> None:
     assert models([DEAR, CHEAP], budget_usd=1.0) == ["dear"]
     assert models([DEAR, CHEAP], budget_usd=0.5) == ["cheap"]
     assert models([DEAR, CHEAP], budget_usd=0.01) == []
+
+
+def test_a_plan_looks_a_few_attempts_ahead_however_many_are_allowed() -> None:
+    """Each further attempt multiplies the orders to go through, and a decision holds the router's lock."""
+    options = [Option(f"m{n}", 0.3 + 0.05 * n, 0.01 * n) for n in range(7)]
+    assert len(models(options, steps=20)) == AHEAD
+    assert models(options, steps=20) == models(options, steps=AHEAD)
+    view = outlook(options, spread=1.5)
+    few, many = (first_values(view, budget_usd=1.0, steps=n, weights=RewardWeights()) for n in (AHEAD, 20))
+    assert many.tolist() == few.tolist()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(0, 4))
