@@ -104,6 +104,8 @@ def test_a_configuration_that_learns_earns_more_than_the_draws_that_were_logged(
     learning = replayed(installation, "exploration: false")
 
     assert learning["snips"] > learning["logged"] + 0.1
+    # Nor does it know beforehand what it is going to learn.
+    assert learning["snips"] < replayed(installation, "deny: [small]")["snips"] - 0.01
 
 
 def test_a_model_that_is_not_in_the_pool_is_named(installation: Path) -> None:

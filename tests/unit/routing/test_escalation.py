@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from routing.calibration import Calibration
 from routing.difficulty import NODE_WEIGHTS, curves
+from routing.draw import scenario_shifts
 from routing.escalation import AHEAD, Option, Passes, first_values, outlook, plan
 from routing.reward import RewardWeights
 from routing.types import Dimension
@@ -99,6 +100,25 @@ def test_no_path_costs_more_than_the_budget() -> None:
     assert models([DEAR, CHEAP], budget_usd=1.0) == ["dear"]
     assert models([DEAR, CHEAP], budget_usd=0.5) == ["cheap"]
     assert models([DEAR, CHEAP], budget_usd=0.01) == []
+
+
+def test_of_many_models_the_best_are_tried_after_each_other() -> None:
+    weak = [Option(f"weak{n}", 0.1, 0.001) for n in range(10)]
+    strong = [Option(f"strong{n}", 0.7, 1.0) for n in range(2)]
+    assert models([*weak, *strong], spread=0.5, steps=2) == ["strong0", "strong1"]
+
+
+def test_a_second_attempt_is_part_of_what_a_scenario_changes() -> None:
+    """Only `dear` is uncertain; `cheap` is worth more too where `dear`, which would follow it, is better."""
+    view = outlook([CHEAP, DEAR], spread=1.0)
+    losses = np.array([0.005, 0.1])
+    one, two = (
+        scenario_shifts(view, np.array([0.0, 2.0]), losses, steps=steps, weights=RewardWeights()) for steps in (1, 2)
+    )
+    assert (one[:, 0] == 0).all()
+    better = one[:, 1] > 0.05
+    assert (two[better, 0] > 0.01).all()
+    assert (two[better, 0] < one[better, 1]).all()  # it is reached after a failure only
 
 
 def test_a_plan_looks_a_few_attempts_ahead_however_many_are_allowed() -> None:

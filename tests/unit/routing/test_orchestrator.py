@@ -12,6 +12,7 @@ from routing.costs import Candidates, candidates
 from routing.draw import draw, scenario_scores
 from routing.orchestrator import Orchestrator
 from routing.records import decision_columns
+from routing.reward import RewardWeights
 from routing.scenarios import SCENARIOS
 from routing.types import Neighbour, RoutingDecision, Voter
 from store.tables import Decision
@@ -111,9 +112,17 @@ def test_propensities_are_what_really_happens() -> None:
     assert any("is being explored" in reason for decision in decisions for reason in decision.reasons)
 
 
-def test_an_escalation_stays_within_the_scenario_that_was_drawn() -> None:
+def test_the_choice_is_the_best_of_the_scenario_that_was_drawn() -> None:
     drawn = decide([UNSURE])
     assert drawn.chosen == max(drawn.scenario, key=lambda name: drawn.scenario[name] - COSTS[name])
+
+
+def test_the_first_choice_begins_the_plan_even_where_nothing_is_worth_its_cost() -> None:
+    orchestrator = Orchestrator({"unsure": UNSURE}, RewardWeights(usd=100.0))
+    decision = orchestrator.decide(
+        make_task(), FixedMemory(), pool(), np.random.default_rng(1), weights={"unsure": 1.0}
+    )
+    assert [step.model for step in decision.plan] == [decision.chosen]
 
 
 def test_without_exploration_nothing_is_drawn() -> None:

@@ -69,6 +69,19 @@ def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random
     assert found[0] == found[1]
 
 
+def test_a_model_whose_right_patches_fail_the_verification_is_expected_to_fail_it_again() -> None:
+    calibration = Calibration()
+    for n in range(40):
+        for model, passed in (("unlucky", 0.0), ("usual", 1.0)):
+            said = make_evidence(f"{model}{n}", model, passed)
+            calibration.learn(said)
+            calibration.learn(make_evidence(said.key, model, 1.0, final=True, minutes=1))
+    (unlucky,), (usual,) = calibration.passes(make_task(), ["unlucky", "usual"], np.ones((2, 1)))
+
+    assert unlucky < 0.2
+    assert usual > 0.9
+
+
 def named(
     record: NamingRecord,
     shares: dict[str, float],

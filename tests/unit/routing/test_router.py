@@ -92,6 +92,24 @@ def test_escalation_takes_another_model_while_it_is_worth_it() -> None:
     assert router.escalate(task, decision, dict.fromkeys(router.pool.names, 0.0)) is None
 
 
+def test_evidence_comes_back_with_what_was_said_of_its_model() -> None:
+    router = Router(make_pool(), seed=1)
+    task = router.task("a", FIRST)
+    first = router.decide(task)
+    second = router.decide(task, exclude=[first.chosen])
+    for decision in (first, second):
+        seen = router.observe(make_evidence(f"a:{decision.chosen}", decision.chosen, 0.0, task_key="a"))
+        assert len(seen.views) > 1
+        assert seen.views == {voter: models[decision.chosen] for voter, models in decision.views.items()}
+
+
+def test_an_outcome_comes_back_with_the_verifiers_score() -> None:
+    router = Router(make_pool())
+    router.observe(make_evidence("k", "small", 0.9))
+
+    assert router.observe(make_evidence("k", "small", 0.0, final=True, minutes=1)).verifier_score == 0.9
+
+
 def test_what_left_the_memory_is_forgotten_by_all() -> None:
     router = Router(make_pool(), memory_capacity=2)
     fresh = Router(make_pool(), memory_capacity=2)
@@ -113,6 +131,31 @@ def test_costs_follow_what_attempts_really_cost() -> None:
 
     assert 1.0 < costs["small"] < 1.5
     assert costs["large"] == pytest.approx(0.95, rel=0.25)  # nobody tried it: its price, on tasks that look usual
+
+
+def test_a_kind_of_task_that_is_dear_for_one_model_is_expected_to_be_for_all() -> None:
+    router = Router(make_pool())
+    for n in range(30):
+        router.observe(make_evidence(f"b{n}", "small", 1.0, cost_usd=0.05, dimension=Dimension.BUG_FIXING))
+        router.observe(make_evidence(f"a{n}", "small", 1.0, cost_usd=0.2, dimension=Dimension.ALGORITHM))
+
+    usual, dear = (_costs_of(router, kind)["large"] for kind in (Dimension.BUG_FIXING, Dimension.ALGORITHM))
+    assert dear > 2 * usual
+
+
+def test_one_absurd_cost_does_not_make_its_kind_of_task_dear() -> None:
+    router = Router(make_pool())
+    for n in range(60):
+        kind = (Dimension.BUG_FIXING, Dimension.ALGORITHM)[n % 2]
+        router.observe(make_evidence(f"k{n}", "small", 1.0, cost_usd=0.05, dimension=kind))
+    router.observe(make_evidence("absurd", "small", 1.0, cost_usd=50.0, dimension=Dimension.ALGORITHM))
+
+    usual, same = (_costs_of(router, kind)["large"] for kind in (Dimension.BUG_FIXING, Dimension.ALGORITHM))
+    assert same < 2 * usual
+
+
+def _costs_of(router: Router, kind: Dimension) -> dict[str, float]:
+    return {line.model: line.expected_cost_usd for line in router.decide(RoutingTask("x", "", kind)).ranked}
 
 
 def test_a_task_without_words_and_one_of_a_model_that_left_do_no_harm() -> None:

@@ -115,6 +115,16 @@ def test_knn_follows_its_neighbours_and_abstains_without_any() -> None:
     assert voter.vote(task, FixedMemory([neighbour("left-the-pool", 1.0)]), pool).abstains
 
 
+def test_similar_tasks_say_how_hard_it_is_for_models_that_did_not_try_them() -> None:
+    voter, pool, task = MemoryKnn(), make_pool(), make_task(embedding=EMBEDDING)
+    easy, hard = (
+        voter.vote(task, FixedMemory([neighbour("small", score)] * 5), pool).expected_scores["large"]
+        for score in (1.0, 0.0)
+    )
+    assert hard < pool.prior_score("large") - 0.1
+    assert easy > pool.prior_score("large") + 0.1
+
+
 def test_knn_trusts_outcomes_more_than_verifiers() -> None:
     voter, pool, task = MemoryKnn(), make_pool(), make_task(embedding=EMBEDDING)
     sure = voter.vote(task, FixedMemory([neighbour("small", 1.0)]), pool)
