@@ -247,7 +247,7 @@ def _attempt(
             {"voter": "bandit", "weight": 1.0, "shares": shares, "confidence": 1.0, "reason": "Chance to be the best."}
         ],
         neighbours=_NOTHING_LISTED,
-        reasons=[f"{model} got {shares[model]:.0%} of the weighted votes."],
+        reasons=[f"{model} begins the plan with the highest expected reward."],
         data={"pinned": False, "plan": []},
     )
     cost = MODELS[model][1] * dice.uniform(0.4, 1.6) * (1.3 if hard else 1.0)

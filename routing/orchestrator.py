@@ -147,8 +147,9 @@ class Orchestrator:
         elif len(ranked) == 1:
             told.append(reasons.only_one(first.model))
         else:
-            told.append(reasons.chosen(first, votes))
-            if result.favourite != first.model:
+            explored = result.favourite != first.model
+            told.append(reasons.chosen(first, votes, explored=explored))
+            if explored:
                 told.append(reasons.explored(first.model, result.favourite, first.propensity))
         neighbours = max((vote.neighbours for vote in votes), key=len, default=())
         if neighbours:

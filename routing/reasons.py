@@ -21,8 +21,8 @@ def only_one(model: str) -> str:
     return f"{model} is the only model that may be used here."
 
 
-def chosen(first: RankedModel, votes: Sequence[Vote]) -> str:
-    """Return the sentence on the vote as a whole."""
+def chosen(first: RankedModel, votes: Sequence[Vote], *, explored: bool = False) -> str:
+    """Return the sentence on why the first model is that, and who voted for it. The plan decides, not the shares."""
     for_it = [
         vote.voter
         for vote in votes
@@ -30,9 +30,9 @@ def chosen(first: RankedModel, votes: Sequence[Vote]) -> str:
     ]
     opinions = sum(not vote.abstains for vote in votes)
     voters = f"first choice of {len(for_it)} of {opinions} voters" + (f" ({', '.join(for_it)})" if for_it else "")
+    why = "was drawn" if explored else "begins the plan with the highest expected reward"
     return (
-        f"{first.model} got {first.share:.0%} of the weighted votes, {voters}: "
-        f"expected score {first.expected_score:.2f} for {usd(first.expected_cost_usd)}."
+        f"{first.model} {why}, {voters}: expected score {first.expected_score:.2f} for {usd(first.expected_cost_usd)}."
     )
 
 

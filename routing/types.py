@@ -98,7 +98,8 @@ class RankedModel:
 
     model: str
     share: float
-    """The weighted votes; the ranked list's shares sum to 1."""
+    """By the expected reward of the best plan that begins with it (`routing.voters.shares`), not a count of votes; the
+    ranked list's shares sum to 1."""
     propensity: float
     """Probability that this model would have been the first of the list."""
     expected_score: float

@@ -25,7 +25,7 @@ def model_name(name: str, *, scripted: bool) -> str:
 
 
 def decision_shown(decision: Decision, *, scripted: bool) -> RenderableType:
-    """Return the votes, what they come to for each model, and the reasons."""
+    """Return the votes, what is expected of each model, and the reasons."""
     voters = [vote for vote in decision.votes if not vote.get("abstains")]
     table = Table(title="The votes", title_justify="left")
     table.add_column("")
@@ -34,7 +34,7 @@ def decision_shown(decision: Decision, *, scripted: bool) -> RenderableType:
     for vote in voters:
         shares = [f"{vote['shares'].get(line['model'], 0.0):.2f}" for line in decision.ranked]
         table.add_row(f"{safe(vote['voter'])} (weight {vote['weight']:.2f})", *shares)
-    table.add_row("[bold]together[/]", *(f"[bold]{line['share']:.2f}[/]" for line in decision.ranked))
+    table.add_row("[bold]share by expected reward[/]", *(f"[bold]{line['share']:.2f}[/]" for line in decision.ranked))
     table.add_row("expected score", *(f"{line['expected_score']:.2f}" for line in decision.ranked))
     table.add_row("expected cost", *(usd(line["expected_cost_usd"]) for line in decision.ranked))
     return Group(table, *(f"- {safe(reason)}" for reason in decision.reasons))

@@ -93,7 +93,7 @@ def test_a_pull_request_that_was_not_merged_is_unmet(told: Told) -> None:
 def test_a_decision_shows_votes_reasons_and_the_script_label(told: Told) -> None:
     assert told.first.decision is not None
     text = shown(show.decision_shown(told.first.decision, scripted=True))
-    for words in ("small (scripted)", "dimension_best (weight 1.00)", "together", "because"):
+    for words in ("small (scripted)", "dimension_best (weight 1.00)", "share by expected reward", "because"):
         assert words in text
 
 

@@ -109,7 +109,9 @@ def test_propensities_are_what_really_happens() -> None:
     for name in NAMES:
         assert counts[name] / len(RNGS) == pytest.approx(propensities[name], abs=0.05)
     assert len(counts) > 1
-    assert any("is being explored" in reason for decision in decisions for reason in decision.reasons)
+    explored = [decision for decision in decisions if any("is being explored" in reason for reason in decision.reasons)]
+    assert explored
+    assert all(decision.reasons[0].startswith(f"{decision.chosen} was drawn, ") for decision in explored)
 
 
 def test_the_choice_is_the_best_of_the_scenario_that_was_drawn() -> None:
@@ -174,6 +176,17 @@ def test_the_reasons_name_neighbours_of_this_repository_only() -> None:
     assert "large solved 0 of 1 similar task ($0.0200 each), not merged on #12" in told
     assert "77" not in told
     assert "secret" not in told
+
+
+def test_the_reasons_tell_shares_of_rewards_from_votes() -> None:
+    beliefs = {"small": 0.5, "medium": 0.6, "large": 0.5}
+    sole = decide([FixedVoter("sole", {"medium": 1.0}, expected_scores=beliefs)])
+
+    assert sole.ranked[0].share < 0.7  # though every vote is for it
+    assert sole.reasons[0] == (
+        "medium begins the plan with the highest expected reward, first choice of 1 of 1 voters (sole): "
+        "expected score 0.60 for $0.1820."
+    )
 
 
 def test_a_decision_fits_its_table() -> None:
