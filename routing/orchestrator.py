@@ -91,7 +91,8 @@ class Orchestrator:
                 passes=passes,
             )
         propensities = {n: float(n == first) for n in names} if pinned else result.propensities
-        steps = plan(view, budget_usd=budget_usd, steps=self.max_attempts, weights=self.reward_weights, first=first)
+        attempts = self.max_attempts if pinned is None else 1  # a model that a person asked for is not escalated
+        steps = plan(view, budget_usd=budget_usd, steps=attempts, weights=self.reward_weights, first=first)
         shares = softmax_shares(dict(zip(names, values.tolist(), strict=True)))
         ranked = [
             RankedModel(name, shares[name], propensities[name], scores[name], pool.expected_cost_usd(name))

@@ -71,6 +71,7 @@ def test_a_pinned_model_is_used_or_refused_in_words() -> None:
     task = router.task("a", FIRST)
 
     assert router.decide(task, pinned="small").propensity == 1.0
+    assert [step.model for step in router.decide(task, pinned="small").plan] == ["small"]
     assert router.escalate(task, router.decide(task, pinned="small"), {"small": 0.0}) is None
     with pytest.raises(PoolError, match=r"unknown model 'smal'\. Did you mean 'small'"):
         router.decide(task, pinned="smal")
