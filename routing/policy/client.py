@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from routing.policy.deadline import within
+from routing.policy.deadline import DeadlineError, within
 from routing.policy.question import Question
 from routing.policy.shares import Position, choice_shares
 
@@ -100,8 +100,11 @@ class PolicyClient:
             content = b""
             for piece in response.iter_bytes():
                 content += piece
-                if len(content) > _MAX_BYTES or time.monotonic() > until:
+                if len(content) > _MAX_BYTES:
                     raise PolicyError("the answer is too long")
+                # Whoever waits gives up at this moment too: the same is said whichever clock is first.
+                if time.monotonic() > until:
+                    raise DeadlineError.late(self._deadline_s)
         return content
 
 

@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 Result = TypeVar("Result")
 
@@ -14,6 +14,10 @@ _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 class DeadlineError(Exception):
     """The call was not done in time, or too many are still under way."""
+
+    @classmethod
+    def late(cls, seconds: float) -> Self:
+        return cls(f"no answer within {seconds:g} s")
 
 
 def within(seconds: float, call: Callable[[], Result]) -> Result:
@@ -41,7 +45,7 @@ def within(seconds: float, call: Callable[[], Result]) -> Result:
     try:
         result, error = done.get(timeout=seconds)
     except queue.Empty:
-        raise DeadlineError(f"no answer within {seconds:g} s") from None
+        raise DeadlineError.late(seconds) from None
     if error is not None:
         raise error
     return result  # type: ignore[return-value]

@@ -175,6 +175,14 @@ def test_a_slow_server_is_not_waited_for(answer: Answer) -> None:
     assert "did not answer" in vote.reason
 
 
+def test_a_call_that_nobody_waits_for_ends_by_itself_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("routing.policy.client.within", lambda _seconds, call: call())
+    with policy_server(_drip) as (url, _):
+        vote = policy_vote(make_router(url, deadline_s=0.2).decide(make_router(url).task("t", TEXT)))
+
+    assert vote.reason == "The policy model did not answer: no answer within 0.2 s."
+
+
 def test_others_decide_while_one_waits_for_the_policy_model() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
