@@ -2,7 +2,7 @@
 # Sets up a virtual environment in .venv from the lock file, and the system packages that are missing.
 #   scripts/setup.sh core   what `acrouter demo` needs
 #   scripts/setup.sh dev    what the tests need, too
-# Running it again does nothing when everything is there.
+# Running it again does nothing when everything is there, and mends a set-up that was interrupted or moved.
 set -eu
 cd "$(dirname "$0")/.."
 kind="${1:-core}"
@@ -64,9 +64,20 @@ lock="requirements/core.txt"
 [ "$kind" = dev ] && lock="requirements/dev.txt"
 stamp=".venv/.acrouter-$kind"
 wanted="$(cat requirements/*.txt pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)"
-if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+# Holds the place of a finished set-up and is away while one is at work: what an end in its middle left behind (a venv
+# without pip, half of uv) and the scripts of a folder that was moved name no error that helps, so they are made anew.
+finished=".venv/.acrouter-finished"
+place="$(pwd -P)"
+sound() { [ -x .venv/bin/python ] && [ "$(cat "$finished" 2>/dev/null || true)" = "$place" ]; }
+
+if ! sound || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+    if ! sound; then
+        [ ! -e .venv ] || say "the .venv here was not finished in this place: making it anew"
+        rm -rf .venv
+        "$python" -m venv .venv
+    fi
+    rm -f "$finished"
     say "installing the Python packages of $lock into .venv"
-    [ -x .venv/bin/python ] || "$python" -m venv .venv
     # uv installs the same locked files in a fraction of pip's time.
     .venv/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.8'
     .venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r "$lock"
@@ -79,6 +90,7 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
         .venv/bin/uv pip install -q --python .venv/bin/python --no-deps --require-hashes -r requirements/embeddings.txt
     fi
     printf '%s' "$wanted" >"$stamp"
+    printf '%s' "$place" >"$finished"
 fi
 # The policy voter's tests ask a real vLLM, which has an environment of its own.
 [ "$kind" != dev ] || PYTHON="$python" scripts/vllm.sh
