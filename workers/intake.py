@@ -68,6 +68,7 @@ class Refused:
 
 def start_task(database: Database, queue: Queue, new: NewTask, settings: Settings) -> Started | Joined | Refused:
     """Make a task and wake a worker, unless the target has an open one or a limit forbids it."""
+    most = settings.task_budget_usd
     with database.session() as session:
         take_turn(session, f"target:{new.target}")
         answer = _admit(session, new, settings)
@@ -90,7 +91,7 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 hint=scrub(new.hint),
                 pinned_model=new.pinned_model,
                 branch=new.branch,
-                budget_usd=min(new.budget_usd or settings.task_budget_usd, settings.task_budget_usd),
+                budget_usd=min(new.budget_usd, most) if new.budget_usd is not None else most,
             )
             session.add(task)
             session.flush()

@@ -28,7 +28,9 @@ def solve(
     task: Path = typer.Option(..., help="The task, as text. - is stdin."),
     model: str = typer.Option("", help="Use this model of the pool and no other."),
     branch: str = typer.Option("", help="Put the patch on a new branch of the repository instead of stdout."),
-    budget: float = typer.Option(0.0, min=0.0, help="USD to spend at most. Default: ACROUTER_TASK_BUDGET_USD."),
+    budget: float | None = typer.Option(
+        None, help="USD to spend at most. ACROUTER_TASK_BUDGET_USD is the default and the most."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the decision and stop: no model is called."),
 ) -> None:
     """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
@@ -38,8 +40,8 @@ def solve(
     settings = load_settings(log_level="error")
     configure_logging(settings)
     title, text = _read_task(task)
-    if not math.isfinite(budget):
-        raise ConfigurationError("--budget: must be an amount of US dollars.")
+    if budget is not None and not 0 < budget < math.inf:
+        raise ConfigurationError("--budget: must be an amount of US dollars, more than 0.")
     check_local(repo, branch)
 
     # Seconds of import: wrong input is told without them.
@@ -61,6 +63,12 @@ def solve(
     _require_key(runtime.pool, model)
     revive_lost_tasks(runtime)  # of commands that were interrupted
     console.print(f"[dim]{escape(runtime.backend.describe())}[/]")
+    if budget is not None and budget > settings.task_budget_usd:
+        console.print(
+            f"--budget is more than one task may cost here: at most ${settings.task_budget_usd:.2f} are spent. "
+            "ACROUTER_TASK_BUDGET_USD raises it.",
+            soft_wrap=True,
+        )
     started = intake.start_task(
         database,
         queue,
@@ -76,7 +84,7 @@ def solve(
             text=text,
             base_ref=str(repo.resolve()),
             pinned_model=model,
-            budget_usd=budget or None,
+            budget_usd=budget,
             branch=branch,
         ),
         settings,

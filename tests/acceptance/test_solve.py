@@ -95,8 +95,9 @@ def test_the_patch_on_stdout_applies_and_nothing_else_is_printed_there(shell: Sh
 
 def test_the_patch_on_a_branch(shell: Shell) -> None:
     head = shell.git("rev-parse", "HEAD")
-    done = shell.solve("--model", "scripted-medium", "--branch", "acrouter/none-attributes")
+    done = shell.solve("--model", "scripted-medium", "--branch", "acrouter/none-attributes", "--budget", "10")
     assert done.returncode == 0, done.stderr
+    assert "at most $2.00 are spent. ACROUTER_TASK_BUDGET_USD raises it." in " ".join(done.stderr.split())
     assert done.stdout == ""
     assert shell.git("rev-parse", "HEAD") == head
     assert shell.git("rev-parse", "acrouter/none-attributes~1") == head
@@ -147,6 +148,9 @@ def test_wrong_input_gets_one_clear_sentence(shell: Shell) -> None:
             "The pool has: scripted-small, scripted-medium, scripted-large."
         ),
         ("--branch", "a..b"): "'a..b' cannot be a branch's name.",
+        ("--budget", "0"): "--budget: must be an amount of US dollars, more than 0.",
+        ("--budget", "-1"): "--budget: must be an amount of US dollars, more than 0.",
+        ("--budget", "inf"): "--budget: must be an amount of US dollars, more than 0.",
     }
     for arguments, sentence in expected.items():
         assert _sentence(shell.solve(*arguments)) == sentence

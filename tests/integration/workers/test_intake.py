@@ -74,11 +74,14 @@ def test_nothing_starts_when_the_days_budget_is_used_up(database: Database, queu
     assert "ACROUTER_DAY_BUDGET_USD" in refused.reason
 
 
-def test_the_operators_task_budget_bounds_what_a_person_asks_for(database: Database, queue: QueueOfNames) -> None:
-    started = start_task(database, queue, new_task(budget_usd=100.0), settings(task_budget_usd=1.0))
+@pytest.mark.parametrize(("asked", "given"), [(None, 1.0), (100.0, 1.0), (0.25, 0.25), (0.0, 0.0)])
+def test_the_operators_task_budget_bounds_what_a_person_asks_for(
+    database: Database, queue: QueueOfNames, asked: float | None, given: float
+) -> None:
+    started = start_task(database, queue, new_task(budget_usd=asked), settings(task_budget_usd=1.0))
     assert isinstance(started, Started)
     with database.session() as session:
-        assert session.get_one(Task, started.task_id).budget_usd == 1.0
+        assert session.get_one(Task, started.task_id).budget_usd == given
 
 
 def test_a_waiting_task_stops_at_once(database: Database, queue: QueueOfNames) -> None:
