@@ -4,24 +4,24 @@ Every setting is `ACROUTER_<NAME>`; the database and the broker also answer to t
 `REDIS_URL`. An unknown `ACROUTER_` name is an error with a suggestion: a typo in a budget must not go unnoticed.
 """
 
-import os
 from pathlib import Path
 from typing import Literal
 
-from dotenv import dotenv_values
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from store.errors import ConfigurationError
-from store.suggest import did_you_mean, explain
+from store.settings_mistakes import explain_unparsed, explain_wrong, read_places
+from store.suggest import did_you_mean
 
 PREFIX = "ACROUTER_"
+ENV_FILE = ".env"
 
 
 class Settings(BaseSettings):
     """What the operator of this installation decides. Amounts of money are in USD, times in seconds."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=ENV_FILE, extra="ignore", frozen=True)
 
     data_dir: Path = Path(".acrouter")
     """Where the embedded database, mirrors of repositories and generated credentials live."""
@@ -85,7 +85,9 @@ class Settings(BaseSettings):
     """Entries kept in the memory, first in first out."""
     reward_score_weight: float = Field(1.0, gt=0)
     reward_usd_weight: float = Field(0.1, ge=0)
-    voter_weights: dict[str, float] = {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}
+    voter_weights: dict[str, float] = Field(
+        {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}, examples=[{"bandit": 2}]
+    )
 
     policy_url: str = ""
     """OpenAI-compatible URL of the policy voter's server, e.g. `http://127.0.0.1:8000/v1`. Empty: no such voter."""
@@ -224,15 +226,17 @@ def load_settings(**overrides: object) -> Settings:
         ConfigurationError: a value is wrong or a name is unknown; each mistake is one line.
     """
     known = {PREFIX + name.upper() for name in Settings.model_fields}
-    present = {*os.environ, *dotenv_values(".env")}
+    places = read_places(ENV_FILE, PREFIX)
     # What only a benchmark reads, e.g. the database that it may fill, is no setting of the product.
-    present = {name for name in present if not name.startswith(f"{PREFIX}BENCH_")}
+    present = {name for name in places.names() if not name.startswith(f"{PREFIX}BENCH_")}
     unknown = sorted(name for name in present if name.startswith(PREFIX) and name not in known)
     if unknown:
         raise ConfigurationError(
-            "\n".join(f"environment: unknown setting '{name}'.{did_you_mean(name, known)}" for name in unknown)
+            "\n".join(f"{places.of(name)}: unknown setting '{name}'.{did_you_mean(name, known)}" for name in unknown)
         )
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        raise ConfigurationError(explain(error, "environment", Settings)) from error
+        raise ConfigurationError(explain_wrong(error, places, Settings)) from error
+    except SettingsError as error:
+        raise ConfigurationError(explain_unparsed(error, places, Settings)) from error

@@ -14,14 +14,62 @@ from store.settings import load_settings
     [
         ("REDIS_URL", "nonsense", "must be redis://"),
         ("REDIS_URL", "rdis://127.0.0.1", "must be redis://"),
-        ("ACROUTER_PORT", "99999999", "port: "),
-        ("ACROUTER_TASK_BUDGET_USD", "inf", "task_budget_usd: "),
-        ("ACROUTER_DAY_BUDGET_USD", "nan", "day_budget_usd: "),
+        ("ACROUTER_PORT", "99999999", "environment: ACROUTER_PORT=99999999: "),
+        ("ACROUTER_TASK_BUDGET_USD", "inf", "ACROUTER_TASK_BUDGET_USD=inf: "),
+        (
+            "ACROUTER_VOTER_WEIGHTS",
+            "{bandit: 2}",
+            r'environment: ACROUTER_VOTER_WEIGHTS is no JSON; .*=\{"bandit": 2\}$',
+        ),
+        ("ACROUTER_VOTER_WEIGHTS", '{"bandit": "two"}', r"ACROUTER_VOTER_WEIGHTS \(bandit\)=two: "),
+        ("ACROUTER_DAY_BUDGET_USD", "nan", "ACROUTER_DAY_BUDGET_USD=nan: "),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigurationError, match=told):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("ACROUTER_PORT=abc", r"^\.env: ACROUTER_PORT=abc: Input should be a valid integer"),
+        ("ACROUTER_VOTER_WEIGHTS={bandit: 2}", r"^\.env: ACROUTER_VOTER_WEIGHTS is no JSON"),
+        ("ACROUTER_PROT=1", r"^\.env: unknown setting 'ACROUTER_PROT'\. Did you mean 'ACROUTER_PORT'\?$"),
+        ("ACROUTER_HOST=0.0.0.0\n\nthis is no setting", r"^\.env: line 3 is no setting\."),
+    ],
+)
+def test_a_wrong_line_of_the_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_text(f"{line}\n")
+    with pytest.raises(ConfigurationError, match=told):
+        load_settings()
+
+
+def test_the_environment_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_text("ACROUTER_PORT=1\n")
+    monkeypatch.setenv("ACROUTER_PORT", "abc")
+    with pytest.raises(ConfigurationError, match=r"^environment: ACROUTER_PORT=abc: "):
+        load_settings()
+
+
+def test_a_wrong_value_that_may_be_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "rdis://:hidden@127.0.0.1")
+    monkeypatch.setenv("ACROUTER_GITHUB_APP_ID", "ghp_" + "A1b2" * 9)
+    with pytest.raises(ConfigurationError, match=r"environment: REDIS_URL: must be redis://") as told:
+        load_settings()
+    assert "hidden" not in str(told.value)
+    assert "A1b2" not in str(told.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match=r"\.env: is not a text file"):
         load_settings()
 
 
