@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.github.forge import GitHubForge
+from bot.model_keys import require_a_key
 from sandbox.types import Backend, Limits
 from store import migrations
 from store.database import Database
@@ -86,7 +87,7 @@ def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Fo
     """Put together what one worker process works with.
 
     Raises:
-        ConfigurationError: the pool, or a setting that names one of its models, is wrong.
+        ConfigurationError: the pool, or a setting that names one of its models, is wrong, or none of them has its key.
     """
     from routing import Router
     from workers.brain import Brain
@@ -98,6 +99,8 @@ def make_runtime(settings: Settings, database: Database, queue: Queue, forge: Fo
             f"ACROUTER_JUDGE_MODEL: there is no model '{settings.judge_model}' in the pool."
             + did_you_mean(settings.judge_model, router.pool.names)
         )
+    if forge is not None:  # without one, a person waits for one task, which may ask for one model alone
+        require_a_key(router.pool)
     return Runtime(
         settings=settings,
         database=database,

@@ -14,7 +14,8 @@ from bot.assembly import make_backend
 from bot.github.app_key import app_auth
 from bot.github_app.checking import compare
 from bot.github_app.findings import Finding
-from routing.pool import load_pool, resolve_key
+from bot.model_keys import missing_keys
+from routing.pool import load_pool
 from store import migrations
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError
@@ -115,13 +116,12 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
 
 def _models(settings: Settings) -> Iterator[Finding]:
     pool = load_pool(settings.models_file)
+    keyless = missing_keys(pool)
     for name in pool.names:
         spec = pool.get(name)
         price = f"${spec.input_usd_per_mtok:.2f} in, ${spec.output_usd_per_mtok:.2f} out per million tokens"
-        try:
-            resolve_key(spec)
-        except ConfigurationError as error:
-            yield Finding("wrong", f"model {name}", str(error), "Set it, or take the model out of the pool.")
+        if name in keyless:
+            yield Finding("wrong", f"model {name}", keyless[name], "Set it, or take the model out of the pool.")
         else:
             source = "what is published of it" if pool.is_published(name) else "its price"
             expected = f"expected score before its first attempt, by {source}: {pool.prior_score(name):.2f}"
