@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import ColumnElement
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from store.repo_config import RepositoryConfig
 from store.settings import Settings
-from store.tables import Ledger, Repository, Task
+from store.tables import Installation, Ledger, Repository, Task
 from store.types import utc_now
 from workers.configuration import ORGANISATION_REPOSITORY, kept
 from workers.limits import Limit, operators_limits
@@ -83,12 +83,20 @@ def caps_for(session: Session, settings: Settings, *, repository_id: int | None,
 def organisation_caps(limits: Mapping[str, Limit], config: RepositoryConfig, repository: Repository) -> list[Cap]:
     """Return the caps of a repository's organisation; `config` is what holds in that repository."""
     account = repository.full_name.split("/", 1)[0]
-    of_installation = select(Repository.id).where(Repository.installation_id == repository.installation_id)
+    # Also of its earlier installations: who removes the App and installs it again has spent what was spent.
+    theirs = (
+        select(Repository.id)
+        .join(Installation, col(Installation.id) == col(Repository.installation_id))
+        .where(
+            (col(Repository.installation_id) == repository.installation_id)
+            | (func.lower(Installation.account) == account.lower())
+        )
+    )
     home = f"{account}/{ORGANISATION_REPOSITORY}"
     found = []
     for name, own in (("day", config.organisation.day_budget_usd), ("month", config.organisation.month_budget_usd)):
         key = f"Whoever may change {home} can raise `organisation.{name}_budget_usd` in its .acrouter.yml."
-        cap = Cap(name, 0, key, _SINCE[name], f"{account}'s", col(Ledger.repository_id).in_(of_installation), home)
+        cap = Cap(name, 0, key, _SINCE[name], f"{account}'s", col(Ledger.repository_id).in_(theirs), home)
         found += _lower(limits[f"organisation_{name}"], own, cap)
     return found
 

@@ -53,7 +53,10 @@ def in_force(database: Database, forge: Forge, repository: RepositoryRef, settin
     """
     own = _newest(database, forge, repository, settings)
     above = _organisation(database, repository)
-    default = _newest(database, forge, above, settings).config if above is not None else None
+    if above is not None and above.id == repository.id:
+        default = own.config
+    else:
+        default = _newest(database, forge, above, settings).config if above is not None else None
     config = under(default or RepositoryConfig(), own.config)
     wanted = config.organisation.onboarding or settings.onboarding
     return InForce(config, own.config is not None or wanted == "off", own.mistakes)
@@ -65,7 +68,7 @@ def kept(session: Session, repository_id: int | None) -> RepositoryConfig:
     if repository is None:
         return RepositoryConfig()
     owner = repository.full_name.split("/", 1)[0]
-    above = session.exec(_organisation_query(repository.installation_id, owner, repository.id)).first()
+    above = session.exec(_organisation_query(repository.installation_id, owner)).first()
     default = _parsed(session, above.id) if above is not None else None
     return under(default or RepositoryConfig(), _parsed(session, repository.id))
 
@@ -81,8 +84,8 @@ def kept_of_all(session: Session, repositories: Sequence[Repository]) -> dict[in
     found = {}
     for row in repositories:
         owner = row.full_name.split("/", 1)[0]
-        home = above.get((row.installation_id, f"{owner}/{ORGANISATION_REPOSITORY}"), row.id)
-        default = files.get(home) if home != row.id else None
+        home = above.get((row.installation_id, f"{owner}/{ORGANISATION_REPOSITORY}"))
+        default = files.get(home) if home is not None else None
         found[row.id] = under(default or RepositoryConfig(), files.get(row.id))
     return found
 
@@ -134,16 +137,16 @@ def _keep(database: Database, repository_id: int, text: str | None, asked_at: da
 def _organisation(database: Database, repository: RepositoryRef) -> RepositoryRef | None:
     owner = repository.full_name.split("/", 1)[0]
     with database.session() as session:
-        row = session.exec(_organisation_query(repository.installation_id, owner, repository.id)).first()
+        row = session.exec(_organisation_query(repository.installation_id, owner)).first()
     return RepositoryRef(row.id, row.installation_id, row.full_name) if row is not None else None
 
 
-def _organisation_query(installation_id: int, owner: str, besides: int) -> SelectOfScalar[Repository]:
+def _organisation_query(installation_id: int, owner: str) -> SelectOfScalar[Repository]:
+    """The repository whose file holds for the whole organisation, itself included."""
     return select(Repository).where(
         Repository.installation_id == installation_id,
         Repository.full_name == f"{owner}/{ORGANISATION_REPOSITORY}",
         col(Repository.active).is_(True),
-        col(Repository.id) != besides,
     )
 
 

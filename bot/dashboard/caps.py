@@ -13,7 +13,7 @@ from sqlmodel import Session, col, func, select
 from bot.dashboard.facts import DAY_S, NO_REPOSITORY, Facts
 from bot.dashboard.roles import Viewer
 from store.states import TaskState
-from store.tables import Ledger, Repository, Task
+from store.tables import Installation, Ledger, Repository, Task
 from store.types import utc_now
 from workers.caps import Cap, installation_caps, organisation_caps, person_caps, repository_caps
 from workers.configuration import kept_of_all
@@ -96,11 +96,18 @@ def limited(
 
     `facts` must be those of the whole installation. Three queries, however many caps there are.
     """
-    every = session.exec(select(Repository).order_by(col(Repository.full_name))).all()
+    with_accounts = session.exec(
+        select(Repository, Installation.account)
+        .join(Installation, col(Installation.id) == col(Repository.installation_id))
+        .order_by(col(Repository.full_name))
+    ).all()
+    every = [row for row, _ in with_accounts]
     configs = kept_of_all(session, every)
-    together: defaultdict[int, list[int]] = defaultdict(list)
-    for row in every:
-        together[row.installation_id].append(row.id)
+    installed: defaultdict[int, set[int]] = defaultdict(set)
+    owned: defaultdict[str, set[int]] = defaultdict(set)
+    for row, account in with_accounts:
+        installed[row.installation_id].add(row.id)
+        owned[account.lower()].add(row.id)
     paid = _paid_today(session, facts)
     people: defaultdict[int, set[str]] = defaultdict(set)
     for login, where in (*paid, *reserved.persons):
@@ -112,7 +119,7 @@ def limited(
         if cap.name not in settled:
             settled[cap.name] = _settled(facts, cap)
         known = views.get((scope, whose, cap.name))
-        # An organisation's own file does not hold in the repository that it lies in: of two limits the lower is told.
+        # Two installations of one organisation may know different files: of two limits the lower is told.
         if known is None or to_usd(cap.limit_micros) < known.limit_usd:
             spent, held = _over(settled[cap.name], repositories), _over(reserved.repositories, repositories)
             views[scope, whose, cap.name] = _view(scope, whose, cap, spent, held)
@@ -129,8 +136,9 @@ def limited(
         if not (row.active and viewer.can_read(row.id)):
             continue
         config = configs[row.id]
+        owner = row.full_name.split("/", 1)[0]
         for cap in organisation_caps(limits, config, row):
-            add("organisation", row.full_name.split("/", 1)[0], cap, together[row.installation_id])
+            add("organisation", owner, cap, installed[row.installation_id] | owned[owner.lower()])
         for cap in repository_caps(limits, config, row):
             add("repository", row.full_name, cap, [row.id])
         for login in people[row.id] - {""}:

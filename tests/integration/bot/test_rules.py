@@ -8,6 +8,8 @@ from store.tables import ConfigurationFile, Repository
 from tests.support.rows import add_attempt, add_repository
 from tests.support.story import Story
 from workers import budgets
+from workers.configuration import in_force
+from workers.ports import RepositoryRef
 
 
 @pytest.fixture
@@ -155,6 +157,16 @@ def test_the_organisations_file_holds_where_a_repository_says_nothing(story: Sto
     story.configure("who:\n  permission: write\n")
     story.comment("/route fix")
     assert len(story.tasks()) == 1
+
+
+def test_the_organisations_file_holds_in_its_own_repository_and_is_read_once(story: Story) -> None:
+    add_repository(story.database, 43, "octo/.github")
+    story.configure("organisation: {day_budget_usd: 1}\n", "octo/.github")
+    home = RepositoryRef(43, 7, "octo/.github")
+    assert story.runtime.forge is not None
+    rules = in_force(story.database, story.runtime.forge, home, story.runtime.settings)
+    assert rules.config.organisation.day_budget_usd == 1.0
+    assert story.forge.calls.count("file_text") == 1
 
 
 def test_another_owners_file_means_nothing_here(story: Story) -> None:

@@ -12,7 +12,7 @@ from bot.dashboard.roles import Role, Viewer
 from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
-from store.tables import AuditEntry, ConfigurationFile, Repository
+from store.tables import AuditEntry, ConfigurationFile, Installation, Repository
 from tests.integration.dashboard.test_access import csrf_of
 from tests.support.dashboard_site import Site
 from tests.support.people import Person
@@ -68,6 +68,21 @@ def test_each_cap_is_the_ledgers_with_what_counts_against_it(database: Database)
                 [view] = [one for key, one in shown.items() if key[1:] == (whose, used.cap.name)]
                 assert view.used_usd == pytest.approx(used.spent_usd, abs=1e-9), whose
                 assert view.raised_by == used.cap.raised_by
+
+
+def test_what_an_organisation_spent_before_it_installed_the_app_again_is_shown_too(sqlite_database: Database) -> None:
+    configured = settings(organisation_day_budget_usd=2.0)
+    task = add_task(sqlite_database)
+    attempt = add_attempt(sqlite_database, task)
+    paid = budgets.reserve(sqlite_database, configured, task_id=task, attempt_id=attempt, model="small", usd=1.0)
+    budgets.settle(sqlite_database, paid, 0.5)
+    with sqlite_database.session() as session:
+        session.get_one(Repository, 42).active = False
+        session.add(Installation(id=8, account="octo"))
+        session.flush()
+        session.add(Repository(id=43, installation_id=8, full_name="octo/more"))
+    [shown] = _limited(sqlite_database, configured)
+    assert (shown.whose, shown.used_usd) == ("octo", 0.5)
 
 
 def test_who_cannot_read_a_repository_hears_nothing_of_its_caps(sqlite_database: Database) -> None:

@@ -9,7 +9,7 @@ from sqlmodel import select
 from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.states import LedgerKind
-from store.tables import Ledger, Task
+from store.tables import ConfigurationFile, Installation, Ledger, Repository, Task
 from store.types import utc_now
 from tests.support.rows import add_attempt, add_repository, add_task, settings
 from workers import budgets
@@ -131,6 +131,35 @@ def test_fifty_calls_at_once_in_two_repositories_cannot_pass_their_organisations
     with ThreadPoolExecutor(25) as pool:
         granted = sum(pool.map(ask, range(50)))
     assert granted == 10
+
+
+def pays(database: Database, repository_id: int, number: int, usd: float, **caps: float) -> None:
+    task = add_task(database, repository_id=repository_id, target=f"{repository_id}/issues/{number}")
+    budgets.settle(database, reserve(database, task, add_attempt(database, task), usd, **caps), usd)
+
+
+def test_an_organisation_that_installs_the_app_again_has_spent_what_it_spent(database: Database) -> None:
+    add_repository(database, 42, "octo/tools")
+    pays(database, 42, 1, 0.9)
+    with database.session() as session:
+        session.get_one(Installation, 7).removed = True
+        session.add(Installation(id=8, account="Octo"))
+        session.add(Installation(id=9, account="else"))
+        session.flush()
+        session.add(Repository(id=43, installation_id=8, full_name="Octo/more"))
+        session.add(Repository(id=44, installation_id=9, full_name="else/where"))
+    with pytest.raises(BudgetExceeded, match=r"Octo's budget of \$1.00 a day"):
+        pays(database, 43, 1, 0.9, organisation_day_budget_usd=1.0)
+    pays(database, 44, 1, 0.9, organisation_day_budget_usd=1.0)
+
+
+def test_an_organisations_own_cap_holds_in_the_repository_that_it_stands_in(database: Database) -> None:
+    add_repository(database, 43, "octo/.github")
+    with database.session() as session:
+        session.add(ConfigurationFile(repository_id=43, text="organisation: {day_budget_usd: 1}\n"))
+    pays(database, 43, 1, 0.9)
+    with pytest.raises(BudgetExceeded, match=r"octo's budget of \$1.00 a day"):
+        pays(database, 43, 2, 0.9)
 
 
 def test_a_persons_cap_holds_for_that_person_alone(database: Database) -> None:
