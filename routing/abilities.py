@@ -8,7 +8,7 @@ It fades (`routing.recent`), and what came before a model's change for the bette
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +87,8 @@ class Abilities:
         embedding: Vector | None,
         names: Sequence[str],
         prior: Mapping[str, float],
+        *,
+        without_task: str = "",
     ) -> Belief:
         """Return what is believed of some models on a task.
 
@@ -96,8 +98,9 @@ class Abilities:
             embedding: None where the task has none.
             names: the models.
             prior: the scores of all models of the pool before any evidence.
+            without_task: what the attempts at this task have shown is left out.
         """
-        fit = self._fitted(prior)
+        fit = self._fitted(prior, self._failures.attempts(without_task) if without_task else ())
         models = [fit.names[name] for name in names]
         z = features(dimension, traits, embedding)
         plain = z.copy()
@@ -109,15 +112,17 @@ class Abilities:
             fit.posterior.covariance(models, plain),
         )
 
-    def _fitted(self, prior: Mapping[str, float]) -> _Fit:
+    def _fitted(self, prior: Mapping[str, float], without: Collection[str]) -> _Fit:
+        if without:
+            return self._solve(dict(prior), self._by_model(without))
         if self._fit is None or self._fit.prior != prior:
             self._fit = self._solve(dict(prior), self._by_model())
         return self._fit
 
-    def _by_model(self) -> dict[str, list[tuple[str, float]]]:
+    def _by_model(self, without: Collection[str] = ()) -> dict[str, list[tuple[str, float]]]:
         """Return (key, how much it counts) of each model's newest attempts, the oldest first."""
         found: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
-        keys, counts = self._recent.newest()
+        keys, counts = self._recent.newest(without=without)
         for key, count in zip(keys, counts.tolist(), strict=True):
             evidence = self._book.get(key)
             found[evidence.model].append((key, count * weight(evidence)))

@@ -6,7 +6,7 @@ this needs are those that it finds: two rounds are enough. Old attempts fade (`r
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,13 +80,17 @@ class BaseRates:
             self._stale.add(old.task_key)
             self._rates.clear()
 
-    def of(self, group: str) -> Mapping[str, BaseRate]:
-        """Return the rates of a dimension, or of all (`OVERALL`), by model; a model without attempts has none."""
+    def of(self, group: str, *, without_task: str = "") -> Mapping[str, BaseRate]:
+        """Return the rates of a dimension, or of all (`OVERALL`), by model; a model without attempts has none.
+
+        What the attempts at the task `without_task` have shown is left out.
+        """
         while self._stale:
             self._look(self._stale.pop())
+        if without_task and (without := self._failures.attempts(without_task)):
+            return _rates(self._by_pattern(group, without))
         if group not in self._rates:
-            found = self._by_pattern(group)
-            self._rates[group] = _rates(found) if found else {}
+            self._rates[group] = _rates(self._by_pattern(group))
         return self._rates[group]
 
     def _look(self, task_key: str) -> None:
@@ -97,9 +101,9 @@ class BaseRates:
                 str(evidence.dimension), (failed, evidence.model), weight(evidence), evidence.score
             )
 
-    def _by_pattern(self, group: str) -> dict[_Pattern, BaseRate]:
+    def _by_pattern(self, group: str, without: Collection[str] = ()) -> dict[_Pattern, BaseRate]:
         found: defaultdict[_Pattern, list[tuple[float, float]]] = defaultdict(list)
-        keys, counts = self._recent.newest()
+        keys, counts = self._recent.newest(without=without)
         for key, count in zip(keys, counts.tolist(), strict=True):
             attempt = self._attempts[key]
             if group in (OVERALL, attempt.dimension):
@@ -111,6 +115,8 @@ class BaseRates:
 
 
 def _rates(sums: Mapping[_Pattern, BaseRate]) -> dict[str, BaseRate]:
+    if not sums:
+        return {}
     # Sorted: what follows must not depend on the order in which patterns were first seen.
     patterns = sorted(sums)
     names = sorted({name for failed, model in patterns for name in (*failed, model)})

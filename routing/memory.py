@@ -1,6 +1,7 @@
 """The memory: what was tried on similar tasks, found by cosine similarity. A cache of the database in one process."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,8 @@ class VectorMemory:
         self._index = VectorIndex(encoder.dimensions)
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[int, str] = {}
+        self._tasks: defaultdict[str, set[str]] = defaultdict(set)
+        """The keys of each task's entries."""
         self._next_row = 0
 
     def __len__(self) -> int:
@@ -56,11 +59,14 @@ class VectorMemory:
         entry = self._entries.get(evidence.key)
         if entry is None:
             entry = self._entries[evidence.key] = _Entry(stripped, None)
+            self._tasks[evidence.task_key].add(evidence.key)
         elif precedence(entry.evidence) > precedence(evidence):
             # What is known already is newer, but the vector may be news: another process embedded the text again.
             vector = vector if entry.row is None else None
         else:
+            self._leave_task(entry)
             entry.evidence = stripped
+            self._tasks[evidence.task_key].add(evidence.key)
         if vector is not None:
             self._place(evidence.key, entry, vector)
         evicted = [key for key, _ in zip(self._entries, range(len(self._entries) - self._capacity), strict=False)]
@@ -73,11 +79,14 @@ class VectorMemory:
         entry = self._entries.pop(key, None)
         if entry is None:
             return False
+        self._leave_task(entry)
         self._unplace(entry)
         return True
 
-    def neighbours(self, embedding: Vector, limit: int = NEIGHBOURS) -> Sequence[Neighbour]:
+    def neighbours(self, embedding: Vector, limit: int = NEIGHBOURS, *, without_task: str = "") -> Sequence[Neighbour]:
         """Return the most similar entries at the encoder's threshold or above, the nearest first.
+
+        The entries of `without_task` are left out: a task resembles nothing as much as itself.
 
         Raises:
             EncoderError: `embedding` has another length than the encoder's.
@@ -85,10 +94,13 @@ class VectorMemory:
         if not len(self._index):
             return []
         query = self._shaped(embedding)
-        found = []
-        for similarity, row in self._index.search(query, limit):
-            if similarity < self._encoder.threshold:
+        found: list[Neighbour] = []
+        own = self._tasks.get(without_task, ()) if without_task else ()
+        for similarity, row in self._index.search(query, limit + len(own)):
+            if similarity < self._encoder.threshold or len(found) == limit:
                 break
+            if self._keys[row] in own:
+                continue
             evidence = self._entries[self._keys[row]].evidence
             found.append(
                 Neighbour(
@@ -133,6 +145,12 @@ class VectorMemory:
         entry.row, self._next_row = self._next_row, self._next_row + 1
         self._keys[entry.row] = key
         self._index.add(entry.row, vector)
+
+    def _leave_task(self, entry: _Entry) -> None:
+        keys = self._tasks[entry.evidence.task_key]
+        keys.discard(entry.evidence.key)
+        if not keys:
+            del self._tasks[entry.evidence.task_key]
 
     def _unplace(self, entry: _Entry) -> None:
         if entry.row is not None:

@@ -6,7 +6,7 @@ of it beforehand, and is tried again.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -39,7 +39,10 @@ class RecentEvidence:
         """Forget evidence that stood."""
         self._order.pop(bisect_left(self._order, (evidence.at, evidence.key)))
 
-    def newest(self) -> tuple[Sequence[str], Floats]:
-        """Return the keys of the newest WINDOW attempts, the oldest first, and how much each counts, in (0, 1]."""
-        keys = [key for _, key in self._order[-WINDOW:]]
+    def newest(self, *, without: Collection[str] = ()) -> tuple[Sequence[str], Floats]:
+        """Return the keys of the newest WINDOW attempts, the oldest first, and how much each counts, in (0, 1].
+
+        It is as if those `without` had never been.
+        """
+        keys = [key for _, key in self._order[-WINDOW - len(without) :] if key not in without][-WINDOW:]
         return keys, _FADED[WINDOW - len(keys) :]

@@ -5,7 +5,7 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
@@ -43,6 +43,19 @@ Said = Mapping[str, Mapping[str, float]]
 
 _MOST_OPEN_DECISIONS = 5000
 _UNKNOWN_SCORE = 0.5
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the decisions on one task have told."""
+
+    views: Said
+    namings: Said
+    expected_scores: Mapping[str, float]
+    """By model."""
+
+
+_NOTHING_TOLD = _Told({}, {}, {})
 
 
 class Router:
@@ -95,8 +108,8 @@ class Router:
         self._calibration = Calibration()
         self._record = VoterRecord()
         self._namings = NamingRecord()
-        self._said: OrderedDict[str, tuple[Said, Said]] = OrderedDict()
-        """By task, of the newest decisions: the voters' views and namings."""
+        self._said: OrderedDict[str, _Told] = OrderedDict()
+        """By task, of the newest decisions."""
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
 
@@ -345,14 +358,18 @@ class Router:
         """Return what was expected of a model that has failed: by this decision, else by an earlier one on the task."""
         if model in options:
             return options[model]
-        views, _ = self._said.get(task.key, ({}, {}))
-        told = [models[model] for models in views.values() if model in models]
-        return Option(model, sum(told) / len(told) if told else _UNKNOWN_SCORE, 0.0)
+        told = self._said.get(task.key, _NOTHING_TOLD).expected_scores
+        return Option(model, told.get(model, _UNKNOWN_SCORE), 0.0)
 
     def _remember(self, task_key: str, decision: RoutingDecision) -> None:
         # A decision after a failure leaves out who was tried: what was said of those before stays.
-        views, namings = self._said.pop(task_key, ({}, {}))
-        self._said[task_key] = _joined(views, decision.views), _joined(namings, decision.namings)
+        before = self._said.pop(task_key, _NOTHING_TOLD)
+        expected = {line.model: line.expected_score for line in decision.ranked}
+        self._said[task_key] = _Told(
+            _joined(before.views, decision.views),
+            _joined(before.namings, decision.namings),
+            {**before.expected_scores, **expected},
+        )
         while len(self._said) > _MOST_OPEN_DECISIONS:
             self._said.popitem(last=False)
 
@@ -360,8 +377,8 @@ class Router:
         """Return evidence with what the verifier and the voters had said, where it is known here."""
         views = evidence.views or self._record.views(evidence.key)
         namings = evidence.namings or self._namings.recorded(evidence.key)
-        said_views, said_namings = self._said.get(evidence.task_key, ({}, {}))
-        views, namings = views or _of(said_views, evidence.model), namings or _of(said_namings, evidence.model)
+        told = self._said.get(evidence.task_key, _NOTHING_TOLD)
+        views, namings = views or _of(told.views, evidence.model), namings or _of(told.namings, evidence.model)
         verified = evidence.verifier_score
         if evidence.final and verified is None:
             verified = self._calibration.verifier_score(evidence.key)

@@ -206,8 +206,8 @@ class Encoder(Protocol):
 class Memory(Protocol):
     """What a voter may ask of the past."""
 
-    def neighbours(self, embedding: Vector, limit: int = 10) -> Sequence[Neighbour]:
-        """Return the most similar entries above the encoder's threshold, the nearest first."""
+    def neighbours(self, embedding: Vector, limit: int = 10, *, without_task: str = "") -> Sequence[Neighbour]:
+        """Return the most similar entries above the encoder's threshold, the nearest first, none of the task named."""
         ...
 
 

@@ -40,7 +40,10 @@ class Bandit:
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
         names = list(pool.names)
-        belief = self._abilities.belief(task.dimension, task.traits, task.embedding, names, pool.priors)
+        # What failures on this very task say, the escalation plan adds: here they would count a second time.
+        belief = self._abilities.belief(
+            task.dimension, task.traits, task.embedding, names, pool.priors, without_task=task.key
+        )
         deviations = _beside_others(belief.known_apart)
         losses = np.array([self._weights.usd * pool.expected_cost_usd(name) for name in names])
         if self._method == "linucb":

@@ -28,7 +28,8 @@ class DimensionBest:
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:  # noqa: ARG002
         prior = prior_scores(pool)
-        every, here = self._rates.of(OVERALL), self._rates.of(str(task.dimension))
+        # What failures on this very task say, the escalation plan adds: here they would count a second time.
+        every, here = (self._rates.of(group, without_task=task.key) for group in (OVERALL, str(task.dimension)))
         scores, seen = {}, {}
         for model in pool.names:
             overall = every.get(model, _NOTHING).mean(prior[model], STRENGTH)

@@ -38,12 +38,12 @@ class MemoryKnn:
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
         if task.embedding is None:
             return Vote(self.name, {}, reason="The task has no text to compare.")
-        neighbours = memory.neighbours(task.embedding, NEIGHBOURS)
+        neighbours = memory.neighbours(task.embedding, NEIGHBOURS, without_task=task.key)
         known = [n for n in neighbours if n.model in pool.names]
         if not known:
             return Vote(self.name, {}, reason="No similar task was seen yet.", neighbours=neighbours)
         prior = prior_scores(pool)
-        every = self._rates.of(OVERALL)
+        every = self._rates.of(OVERALL, without_task=task.key)
         base = {m: every.get(m, _NOTHING).mean(prior[m], STRENGTH) for m in pool.names}
         names = list(base)
         chances = curves(np.array(list(base.values())), PRIOR_SPREAD)

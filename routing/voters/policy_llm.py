@@ -41,7 +41,7 @@ class PolicyLlm:
             statistics[model] = ModelStatistics(
                 model, tally.attempts, tally.mean_score(overall, STRENGTH), pool.expected_cost_usd(model)
             )
-        near = () if task.embedding is None else memory.neighbours(task.embedding, NEIGHBOURS)
+        near = () if task.embedding is None else memory.neighbours(task.embedding, NEIGHBOURS, without_task=task.key)
         asked = question(task, statistics, near)
         return lambda: self._ask(asked)
 

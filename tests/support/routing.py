@@ -59,7 +59,7 @@ class FixedMemory:
     def __init__(self, neighbours: Sequence[Neighbour] = ()) -> None:
         self._neighbours = neighbours
 
-    def neighbours(self, embedding: Vector, limit: int = 10) -> Sequence[Neighbour]:
+    def neighbours(self, embedding: Vector, limit: int = 10, *, without_task: str = "") -> Sequence[Neighbour]:
         return self._neighbours[:limit]
 
 

@@ -1,5 +1,7 @@
 """The memory: what it finds, keeps and lets go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,6 +43,19 @@ def test_ten_neighbours_at_most() -> None:
         memory.put(entry(f"k{n}", "parse_date crashes"))
 
     assert len(memory.neighbours(vector("parse_date crashes"))) == 10
+
+
+def test_the_tasks_own_attempts_are_no_neighbours_and_take_no_places() -> None:
+    memory = VectorMemory(ENCODER)
+    for n in range(13):
+        memory.put(replace(entry(f"k{n:02}", "parse_date crashes"), task_key="own" if n < 3 else "other"))
+    others = {f"k{n:02}" for n in range(3, 13)}
+
+    assert {n.key for n in memory.neighbours(vector("parse_date crashes"), without_task="own")} == others
+    memory.put(replace(entry("k05", "parse_date crashes", minutes=1), task_key="own"))
+    memory.remove("k00")
+    found = memory.neighbours(vector("parse_date crashes"), without_task="own")
+    assert {n.key for n in found} == others - {"k05"}
 
 
 def test_first_in_first_out_and_a_replaced_entry_keeps_its_place() -> None:

@@ -111,6 +111,33 @@ def test_an_outcome_comes_back_with_the_verifiers_score() -> None:
     assert router.observe(make_evidence("k", "small", 0.0, final=True, minutes=1)).verifier_score == 0.9
 
 
+def test_a_tasks_own_failure_counts_once_whether_it_is_decided_again_or_not() -> None:
+    router = Router(make_pool())
+    for n, (model, score) in enumerate([("small", 1.0), ("medium", 0.0), ("large", 1.0)]):
+        router.observe(make_evidence(f"k{n}", model, score, minutes=n))
+    task = router.task("a", FIRST)
+    first = router.decide(task, explore=False)
+    expected = {line.model: line.expected_score for line in first.ranked}
+    usual = {line.model: line.expected_cost_usd for line in first.ranked}
+    router.observe(
+        make_evidence("a:1", first.chosen, 0.0, task_key="a", cost_usd=usual[first.chosen], text=FIRST, minutes=9)
+    )
+    again = router.decide(task, exclude=[first.chosen], explore=False)  # the voters have gained or lost a little weight
+
+    assert "a:1" not in {near.key for near in again.neighbours}
+    assert {line.model: line.expected_score for line in again.ranked} == pytest.approx(
+        {model: score for model, score in expected.items() if model != first.chosen}, abs=0.01
+    )
+    steps = [router.escalate(task, decision, {first.chosen: 0.0}) for decision in (first, again)]
+    assert steps[0] is not None
+    assert steps[1] is not None
+    assert steps[1].model == steps[0].model
+    assert steps[1].expected_score == pytest.approx(steps[0].expected_score, abs=0.01)
+    other = router.decide(router.task("b", FIRST), explore=False)
+    assert "a:1" in {near.key for near in other.neighbours}, "to another task it is a neighbour"
+    assert all(line.expected_score < expected[line.model] for line in other.ranked)
+
+
 def test_what_left_the_memory_is_forgotten_by_all() -> None:
     router = Router(make_pool(), memory_capacity=2)
     fresh = Router(make_pool(), memory_capacity=2)
