@@ -155,7 +155,7 @@ def _many(p50_ms: float) -> tuple[float, float, float]:
     for query in queries:
         similarities = vectors @ query
         truth = np.argpartition(-similarities, 10)[:10]
-        hits += len(set(truth.tolist()) & {row for _, row in large.search(query, 10)})
+        hits += len(set(truth.tolist()) & {row for _, row in large.search(query, 10)[1].tolist()})
         tenth.append(float(similarities[truth].min()))
     return (p50_ms - few_ms + many_ms) / p50_ms, hits / (10 * _QUERIES), statistics.median(tenth)
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from routing.types import Vector
 
+DIGITS = 5
+"""Of a similarity: what differs less is as near. A float32's own noise is a tenth of that."""
 _HASHTABLE = 2  # faiss::DirectMap::Hashtable, which the stubs do not know
 EXACT_TO = 100_000
 RECENT = 10_000
@@ -76,19 +78,40 @@ class VectorIndex:
         found: Vector = index.reconstruct(row)
         return found
 
-    def search(self, query: Vector, limit: int) -> list[tuple[float, int]]:
-        """Return (similarity, row) of the nearest, the nearest first. Approximate where there are lists."""
+    def search(
+        self, query: Vector, limit: int, *, tied_from: float = math.inf
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the similarities and the rows of the nearest, the nearest first. Approximate where there are lists.
+
+        There are `limit` of them, or more: those that are as near as the last one, to DIGITS digits, are all there if
+        that is `tied_from` or nearer. Which of them to take depends on what the rows stand for.
+        """
         # One query is bound by memory bandwidth, and waiting for a second thread on a busy machine cost 10 times the
         # search. The setting belongs to the calling thread, hence here.
         faiss.omp_set_num_threads(1)
         self._take_waiting()
-        found: list[tuple[float, int]] = []
-        for index in (self._recent, self._lists):
-            if index is not None and index.ntotal:
-                similarities, rows = index.search(query[None, :], min(limit, index.ntotal))
-                pairs = zip(similarities[0].tolist(), rows[0].tolist(), strict=True)
-                found += [(similarity, row) for similarity, row in pairs if row >= 0]
-        return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:limit]
+        similarities, rows = self._nearest(query, limit + 1)
+        if len(rows) <= limit:
+            return similarities, rows
+        edge, next_one = np.round(similarities[[limit - 1, limit]], DIGITS).tolist()
+        if edge != next_one or edge < tied_from:
+            return similarities[:limit], rows[:limit]
+        return self._from(query, edge)
+
+    def _nearest(self, query: Vector, limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        found = [index.search(query[None, :], min(limit, int(index.ntotal))) for index in self._indexes()]
+        similarities, rows = _joined([(similarities[0], rows[0]) for similarities, rows in found])
+        return similarities[rows >= 0][:limit], rows[rows >= 0][:limit]
+
+    def _from(self, query: Vector, similarity: float) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return all rows of a similarity or nearer."""
+        found = [index.range_search(query[None, :], similarity - 10.0**-DIGITS) for index in self._indexes()]
+        similarities, rows = _joined([(similarities, rows) for _, similarities, rows in found])
+        near = np.round(similarities, DIGITS) >= np.float32(similarity)
+        return similarities[near], rows[near]
+
+    def _indexes(self) -> list[Any]:
+        return [index for index in (self._recent, self._lists) if index is not None and index.ntotal]
 
     def _take_waiting(self) -> None:
         if self._waiting:
@@ -129,3 +152,14 @@ class VectorIndex:
         lists.set_direct_map_type(_HASHTABLE)
         lists.train(vectors)
         return lists
+
+
+def _joined(
+    parts: list[tuple[NDArray[np.float32], NDArray[np.int64]]],
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the similarities and rows of all parts, the nearest first."""
+    if not parts:
+        return np.empty(0, np.float32), np.empty(0, np.int64)
+    similarities, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(-similarities, kind="stable")
+    return similarities[order], rows[order]

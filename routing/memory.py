@@ -1,19 +1,23 @@
 """The memory: what was tried on similar tasks, found by cosine similarity. A cache of the database in one process."""
 
+import heapq
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
 from routing.errors import EncoderError
 from routing.evidence import precedence
-from routing.index import VectorIndex
+from routing.index import DIGITS, VectorIndex
 from routing.types import Encoder, Evidence, Neighbour, Vector
 
 CAPACITY = 20_000
 NEIGHBOURS = 10
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass
@@ -37,7 +41,10 @@ class VectorMemory:
         self._keys: dict[int, str] = {}
         self._tasks: defaultdict[str, set[str]] = defaultdict(set)
         """The keys of each task's entries."""
-        self._next_row = 0
+        self._free: list[int] = []
+        """Rows that entries have left."""
+        self._times = np.zeros(64, dtype=np.int64)
+        """Of each row's evidence, in microseconds."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -69,6 +76,8 @@ class VectorMemory:
             self._tasks[evidence.task_key].add(evidence.key)
         if vector is not None:
             self._place(evidence.key, entry, vector)
+        if entry.row is not None:
+            self._times[entry.row] = (entry.evidence.at - _EPOCH) // _MICROSECOND
         evicted = [key for key, _ in zip(self._entries, range(len(self._entries) - self._capacity), strict=False)]
         for key in evicted:
             self.remove(key)
@@ -94,14 +103,9 @@ class VectorMemory:
         if not len(self._index):
             return []
         query = self._shaped(embedding)
-        found: list[Neighbour] = []
-        own = self._tasks.get(without_task, ()) if without_task else ()
-        for similarity, row in self._index.search(query, limit + len(own)):
-            if similarity < self._encoder.threshold or len(found) == limit:
-                break
-            if self._keys[row] in own:
-                continue
-            evidence = self._entries[self._keys[row]].evidence
+        found = []
+        for similarity, key in self._nearest(query, limit, self._tasks.get(without_task, ()) if without_task else ()):
+            evidence = self._entries[key].evidence
             found.append(
                 Neighbour(
                     key=evidence.key,
@@ -117,6 +121,26 @@ class VectorMemory:
                 )
             )
         return found
+
+    def _nearest(self, query: Vector, limit: int, without: Collection[str]) -> Iterator[tuple[float, str]]:
+        """Yield the similarity and the key of the nearest; of the equally near the newest, then by key."""
+        similarities, rows = self._index.search(query, limit + len(without), tied_from=self._encoder.threshold)
+        left_out = [row for key in without if (row := self._entries[key].row) is not None]
+        kept = (similarities >= self._encoder.threshold) & ~np.isin(rows, left_out)
+        similarities, rows = similarities[kept], rows[kept]
+        near, times = np.round(similarities, DIGITS), self._times[rows]
+        order = np.lexsort((-times, -near))
+        if len(order) > limit:
+            # Thousands may be equally near, and few of them of one moment: only these are compared by their keys.
+            last = order[limit - 1]
+            tied = (near == near[last]) & (times == times[last])
+            order = order[: np.flatnonzero(tied[order])[-1] + 1]
+        keys = [self._keys[row] for row in rows[order].tolist()]
+        candidates = zip(
+            (-near[order]).tolist(), (-times[order]).tolist(), keys, similarities[order].tolist(), strict=True
+        )
+        for *_, key, similarity in heapq.nsmallest(limit, candidates):
+            yield similarity, key
 
     def _comparable(self, evidence: Evidence) -> Vector | None:
         if evidence.embedding is None or evidence.encoder != self._encoder.name:
@@ -142,7 +166,9 @@ class VectorMemory:
         if entry.row is not None and np.array_equal(self._index.vector(entry.row), vector):
             return
         self._unplace(entry)
-        entry.row, self._next_row = self._next_row, self._next_row + 1
+        entry.row = self._free.pop() if self._free else len(self._keys)
+        if entry.row == len(self._times):
+            self._times = np.concatenate([self._times, np.zeros_like(self._times)])
         self._keys[entry.row] = key
         self._index.add(entry.row, vector)
 
@@ -156,4 +182,5 @@ class VectorMemory:
         if entry.row is not None:
             self._index.remove(entry.row)
             del self._keys[entry.row]
+            self._free.append(entry.row)
             entry.row = None

@@ -1,5 +1,6 @@
 """The memory: what it finds, keeps and lets go."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -56,6 +57,44 @@ def test_the_tasks_own_attempts_are_no_neighbours_and_take_no_places() -> None:
     memory.remove("k00")
     found = memory.neighbours(vector("parse_date crashes"), without_task="own")
     assert {n.key for n in found} == others - {"k05"}
+
+
+@pytest.mark.parametrize(
+    "texts", [["parse_date crashes"], [f"parse_date crashes {word}" for word in ("zones", "weeks")]]
+)
+def test_of_the_equally_near_the_newest_are_taken_whatever_the_order_of_arrival(texts: list[str]) -> None:
+    entries = [entry(f"k{n:02}", texts[n % len(texts)], minutes=n // 2) for n in range(60)]
+    found = []
+    for order in (entries, entries[::-1], random.Random(1).sample(entries, 60)):
+        memory = VectorMemory(ENCODER)
+        for one in order:
+            memory.put(one)
+        found.append(memory.neighbours(vector("parse_date crashes")))
+
+    assert [n.key for n in found[0]] == ["k58", "k59", "k56", "k57", "k54", "k55", "k52", "k53", "k50", "k51"]
+    assert found[0] == found[1] == found[2]
+
+
+def test_the_nearest_come_before_the_newest() -> None:
+    memory = VectorMemory(ENCODER)
+    memory.put(entry("near", "parse_date crashes on week dates"))
+    for n in range(20):
+        memory.put(entry(f"far{n:02}", "parse_date crashes", minutes=n + 1))
+
+    assert [n.key for n in memory.neighbours(vector("parse_date crashes on week dates"), 3)] == [
+        "near",
+        "far19",
+        "far18",
+    ]
+
+
+def test_an_outcome_makes_an_entry_newer() -> None:
+    memory = VectorMemory(ENCODER)
+    for n in range(12):
+        memory.put(entry(f"k{n:02}", "parse_date crashes", minutes=n))
+    memory.put(make_evidence("k00", "small", 0.0, final=True, minutes=20))  # without the text, as outcomes come
+
+    assert [n.key for n in memory.neighbours(vector("parse_date crashes"), 3)] == ["k00", "k11", "k10"]
 
 
 def test_first_in_first_out_and_a_replaced_entry_keeps_its_place() -> None:
