@@ -53,7 +53,7 @@ def pool_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_worker_without_any_models_key_does_not_start(tmp_path: Path, pool_file: Path) -> None:
-    database, forge = Database(f"sqlite:///{tmp_path / 'x'}"), cast(Forge, MemoryForge())
+    database, forge = Database(f"sqlite:///{tmp_path / 'x'}"), cast("Forge", MemoryForge())
     with pytest.raises(ConfigurationError, match=r"(?s)No model of the pool.*KEY_OF_CLEVER.*KEY_OF_QUICK"):
         make_runtime(settings(models_file=pool_file), database, QueueOfNames(), forge)
 
