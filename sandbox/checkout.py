@@ -4,6 +4,7 @@ So nothing of a tree can act on the host: no hook, no filter, no attribute, no l
 """
 
 import contextlib
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ class Mirror:
                 if not self.has(ref):
                     wanted.append(f"{ref}:refs/acrouter/fetched/{ref}")
             elif ref == "HEAD" or REF.fullmatch(ref):
-                wanted.append(f"+{ref}:{'refs/acrouter/HEAD' if ref == 'HEAD' else ref}")
+                wanted.append(f"+{ref}:{_kept_as(ref)}")
             else:
                 raise CheckoutError(f"{ref!r} is neither a full ref name nor a commit's SHA.")
         if not wanted:
@@ -161,14 +162,12 @@ class Mirror:
         Raises:
             CheckoutError: it is neither, or not here.
         """
-        if rev == "HEAD":
-            rev = "refs/acrouter/HEAD"
-        if not (SHA.fullmatch(rev) or REF.fullmatch(rev)):
+        if not (SHA.fullmatch(rev) or rev == "HEAD" or REF.fullmatch(rev)):
             raise CheckoutError(f"{rev!r} is neither a full ref name nor a commit's SHA.")
         self._bare.ensure()
-        return (
-            self._bare.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
-        )
+        name = rev if SHA.fullmatch(rev) else _kept_as(rev)
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return self._bare.git(*arguments).decode().strip()
 
     def archive(self, treeish: str, destination: Path) -> None:
         """Write the tree of a commit or tree SHA as an uncompressed tar: exactly its content, links as links.
@@ -302,6 +301,15 @@ class Mirror:
             if name == ref and SHA.fullmatch(sha):
                 return sha
         return None
+
+
+def _kept_as(ref: str) -> str:
+    """Return the mirror's own name for a ref.
+
+    Under its own, a ref that the remote has deleted would stand in the way of another: `feature` of `feature/a`.
+    """
+    digest = hashlib.sha256(ref.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"refs/acrouter/of/{digest[:40]}"
 
 
 def _branch_ref(branch: str) -> str:

@@ -58,6 +58,21 @@ def test_a_commit_becomes_an_archive_of_its_exact_tree(mirror: Mirror, upstream:
     }
 
 
+def test_a_branch_whose_place_a_folder_of_branches_took_is_in_nobodys_way(mirror: Mirror, upstream: Path) -> None:
+    remote = GitRemote(str(upstream))
+    git(upstream, "branch", "feature")
+    mirror.fetch(remote, ["refs/heads/feature"], timeout_s=30)
+    git(upstream, "branch", "--delete", "feature")
+    later = commit_files(upstream, {"later.txt": "later\n"})
+    git(upstream, "branch", "feature/a")
+    mirror.fetch(remote, ["refs/heads/feature/a"], timeout_s=30)
+    assert mirror.resolve("refs/heads/feature/a") == later
+    git(upstream, "branch", "--delete", "feature/a")
+    git(upstream, "branch", "feature")
+    mirror.fetch(remote, ["refs/heads/feature"], timeout_s=30)
+    assert mirror.resolve("refs/heads/feature") == later
+
+
 def test_a_patch_becomes_a_commit_that_is_pushed(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
     base = mirror.resolve("refs/heads/main")
     tree = mirror.tree_with_patch(base, PATCH)
