@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -177,14 +178,38 @@ def dashboard() -> None:
     from bot.dashboard.tokens import make_link_word
 
     settings = load_settings()
+    _require_answer(settings)
     word = make_link_word(open_database(settings))
     typer.echo(link(settings, settings.host, settings.port, word))
 
 
 def link(settings: Settings, host: str, port: int, word: str) -> str:
     """Return the address of a one-time link."""
-    base = settings.public_url.rstrip("/") or f"http://{host if host not in ('0.0.0.0', '::') else '127.0.0.1'}:{port}"  # noqa: S104
-    return f"{base}/sign-in/link/{word}"
+    return f"{settings.public_url.rstrip('/') or _local_url(host, port)}/sign-in/link/{word}"
+
+
+def _local_url(host: str, port: int) -> str:
+    return f"http://{host if host not in ('0.0.0.0', '::') else '127.0.0.1'}:{port}"  # noqa: S104
+
+
+def _require_answer(settings: Settings) -> None:
+    """Make sure that a link would lead somewhere; this machine may not reach itself by its public address.
+
+    Raises:
+        ConfigurationError: no acrouter answers.
+    """
+    import httpx
+
+    here = _local_url(settings.host, settings.port)
+    places = [here, settings.public_url.rstrip("/")] if settings.public_url else [here]
+    for place in places:
+        with suppress(httpx.HTTPError, httpx.InvalidURL):
+            if "database" in httpx.get(f"{place}/healthz", timeout=5, trust_env=place != here).text:
+                return
+    raise ConfigurationError(
+        f"No acrouter answers at {' or '.join(places)}. Start `acrouter up`; if it listens on another port, "
+        "set ACROUTER_PORT to that."
+    )
 
 
 def _open() -> "tuple[Settings, Database, Facts]":

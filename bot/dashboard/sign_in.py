@@ -96,7 +96,9 @@ def routes(board: Board) -> APIRouter:
         refuse_other_sites(request)
         if not use_link_word(board.database, word):
             return failed(
-                request, "This link was used or is too old. `acrouter dashboard` makes another one.", _REFUSED
+                request,
+                "This link was used or is too old. `acrouter dashboard` makes another one; a demo must start again.",
+                _REFUSED,
             )
         return begin(board.sessions.begin_local(), "/overview")
 

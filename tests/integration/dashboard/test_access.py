@@ -63,6 +63,7 @@ def test_a_one_time_link_works_once_and_only_by_a_button(site: Site) -> None:
     again = site.browser().post("/sign-in/link", data={"word": word})
     assert again.status_code == 403
     assert "was used or is too old" in again.text
+    assert "a demo must start again" in again.text
 
 
 def test_a_member_signs_in_with_github_and_out(site: Site, ada: Person) -> None:
