@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from routing.errors import RoutingError
 from routing.types import Evidence
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PROVISIONAL_WEIGHT = 0.7
 """What a verifier's score counts against an outcome's 1.0: tests that pass are not yet a merge."""
 
@@ -20,7 +22,8 @@ def precedence(evidence: Evidence) -> tuple[Any, ...]:
     """Return what orders two evidences of one key: the greater one stays.
 
     A final score beats a provisional one, then the later one wins. At the same moment the lower score wins: more is
-    known of a PR by a request for changes than without it. The rest only makes the order total.
+    known of a PR by a request for changes than without it. The rest only makes the order total; of two that are else the
+    same, the one that knows of the earlier attempt stays.
     """
     return (
         evidence.final,
@@ -30,6 +33,7 @@ def precedence(evidence: Evidence) -> tuple[Any, ...]:
         evidence.model,
         str(evidence.dimension),
         evidence.task_key,
+        _EPOCH - evidence.made_at,
     )
 
 
@@ -37,7 +41,7 @@ def validate(evidence: Evidence) -> None:
     """Check the numbers of an evidence.
 
     Raises:
-        RoutingError: the key is empty, the score is outside [0, 1], the cost is negative, or `at` has no zone.
+        RoutingError: the key is empty, the score is outside [0, 1], the cost is negative, or a time has no zone.
     """
     if not evidence.key:
         raise RoutingError("evidence: the key is empty. Give each attempt a key of its own.")
@@ -45,8 +49,9 @@ def validate(evidence: Evidence) -> None:
         raise RoutingError(f"evidence '{evidence.key}': the score is {evidence.score}; it must be within [0, 1].")
     if not (math.isfinite(evidence.cost_usd) and evidence.cost_usd >= 0.0):
         raise RoutingError(f"evidence '{evidence.key}': the cost is {evidence.cost_usd}; it must be 0 or more USD.")
-    if evidence.at.tzinfo is None:
-        raise RoutingError(f"evidence '{evidence.key}': 'at' has no time zone. Use an aware datetime.")
+    for name, moment in (("at", evidence.at), ("attempted_at", evidence.made_at)):
+        if moment.tzinfo is None:
+            raise RoutingError(f"evidence '{evidence.key}': '{name}' has no time zone. Use an aware datetime.")
     for voter, view in evidence.views.items():
         if not (math.isfinite(view) and 0.0 <= view <= 1.0):
             raise RoutingError(f"evidence '{evidence.key}': the view of '{voter}' is {view}; it must be within [0, 1].")

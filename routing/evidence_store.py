@@ -72,6 +72,9 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
     changes |= {name: case((new[name] == "", getattr(MemoryEntry, name)), else_=new[name]) for name in kept}
     changes["verifier_score"] = sqlalchemy.func.coalesce(new.verifier_score, MemoryEntry.verifier_score)
     changes |= {name: new[name] for name, given in _said(evidence) if given}
+    changes["created_at"] = case(
+        (new.created_at < MemoryEntry.created_at, new.created_at), else_=MemoryEntry.created_at
+    )
     changes["embedding"] = case((new.encoder == "", col(MemoryEntry.embedding)), else_=new.embedding)
     changes["revision"] = later_revision(new.revision)
     newer = _takes_precedence(new.final, new.updated_at, new.score)
@@ -209,7 +212,7 @@ def _columns(evidence: Evidence) -> dict[str, Any]:
         "final": evidence.final,
         "verifier_score": evidence.verifier_score if evidence.final else evidence.score,
         **dict(_said(evidence)),
-        "created_at": evidence.at,
+        "created_at": evidence.made_at,
         "updated_at": evidence.at,
     }
 
@@ -243,6 +246,7 @@ def _evidence(row: Row[Any]) -> Evidence:
         cost_usd=row.cost_usd,
         final=row.final,
         at=row.updated_at,
+        attempted_at=row.created_at,
         verifier_score=row.verifier_score,
         views=row.views,
         namings=row.namings,

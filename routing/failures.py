@@ -28,6 +28,7 @@ SOLVED = 0.5
 class EarlierFailures:
     """For each attempt of a book, the failed attempts at its task before it; keyed and order-free like the voters.
 
+    Before is when the attempts were made: an outcome that comes late makes no attempt a later one.
     A task is counted when somebody asks, not at each of its attempts' changes.
     """
 
@@ -76,7 +77,7 @@ class EarlierFailures:
             del self._tasks[task_key]
             return
         failed: list[tuple[str, str]] = []
-        for attempt in sorted(map(self._book.get, self._tasks[task_key]), key=lambda e: (e.at, e.key)):
+        for attempt in sorted(map(self._book.get, self._tasks[task_key]), key=lambda e: (e.made_at, e.key)):
             earlier = tuple(key for key, model in failed if model != attempt.model)
             if earlier:
                 self._earlier[attempt.key] = earlier

@@ -52,6 +52,11 @@ class VectorMemory:
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 
+    def evidence(self, key: str) -> Evidence | None:
+        """Return what stands, without its text and vector."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.evidence
+
     def put(self, evidence: Evidence) -> list[str]:
         """Add or replace an entry, of valid evidence, and return the keys that had to leave for it.
 

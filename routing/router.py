@@ -22,7 +22,7 @@ from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft, RoutingError
 from routing.escalation import Option, outlook, plan
-from routing.evidence import validate
+from routing.evidence import precedence, validate
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
 from routing.namings import NamingRecord
@@ -254,20 +254,28 @@ class Router:
         if not evidence.traits and evidence.text:
             evidence = replace(evidence, traits=traits(evidence.text))
         with self._lock:
+            known = self._memory.evidence(evidence.key)
             evidence = self._with_what_was_known(evidence)
-            numbers = evidence.bare
-            # Nothing is learnt from a vector of another encoder: `routing.reencoding` replaces it in the background.
-            learnt = evidence if evidence.encoder == self.encoder.name else numbers
-            evicted = self._memory.put(learnt)
-            for voter in self._voters.values():
-                voter.learn(learnt)
-            self._record.learn(numbers)
-            self._namings.learn(numbers)
-            self._costs.learn(learnt)
-            self._calibration.learn(learnt)
-            for key in evicted:
-                self.forget(key)
+            if known is not None and evidence.made_at < known.made_at and precedence(known) > precedence(evidence):
+                self._take_in(replace(known, attempted_at=evidence.made_at))
+            elif known is not None and known.made_at < evidence.made_at:
+                evidence = replace(evidence, attempted_at=known.made_at)
+            self._take_in(evidence)
         return evidence
+
+    def _take_in(self, evidence: Evidence) -> None:
+        numbers = evidence.bare
+        # Nothing is learnt from a vector of another encoder: `routing.reencoding` replaces it in the background.
+        learnt = evidence if evidence.encoder == self.encoder.name else numbers
+        evicted = self._memory.put(learnt)
+        for voter in self._voters.values():
+            voter.learn(learnt)
+        self._record.learn(numbers)
+        self._namings.learn(numbers)
+        self._costs.learn(learnt)
+        self._calibration.learn(learnt)
+        for key in evicted:
+            self.forget(key)
 
     def forget(self, key: str) -> None:
         """Drop everything that was learnt from one key."""

@@ -161,6 +161,9 @@ class Evidence:
     cost_usd: float
     final: bool
     at: datetime
+    """When the score was known."""
+    attempted_at: datetime | None = None
+    """When the attempt was made, long before its outcome; None: at `at`, or when it was known of first."""
     verifier_score: float | None = None
     """Beside a final score: what the verifier had said, where it is known."""
     views: Mapping[str, float] = field(default_factory=dict)
@@ -176,6 +179,11 @@ class Evidence:
     link: str = ""
     embedding: Vector | None = None
     encoder: str = ""
+
+    @property
+    def made_at(self) -> datetime:
+        """When the attempt was made, as far as it is known: what a task's attempts are ordered by."""
+        return self.attempted_at or self.at
 
     @cached_property
     def bare(self) -> "Evidence":

@@ -137,6 +137,7 @@ def _first_evidence(session: Session, task: Task, attempt: Attempt, score: float
         cost_usd=attempt.cost_usd,
         final=True,
         at=at,
+        attempted_at=attempt.finished_at,
         text=text,
         traits=traits(text),
         repository=name,

@@ -134,6 +134,7 @@ def _evidence(entry: MemoryEntry, score: float, at: datetime, *, final: bool) ->
         cost_usd=entry.cost_usd,
         final=final,
         at=at,
+        attempted_at=entry.created_at,
         # Embedded again: the other configuration may have another encoder.
         text=entry.text,
         repository=entry.repository,

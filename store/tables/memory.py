@@ -46,4 +46,6 @@ class MemoryEntry(SQLModel, table=True):
     revision: int = Field(default=0, sa_type=BigInteger)
     """Raised by every write; processes catch up by it."""
     created_at: datetime = moment_column()
+    """When the attempt was made."""
     updated_at: datetime = moment_column()
+    """When its score was known."""

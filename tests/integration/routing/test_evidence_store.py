@@ -111,6 +111,24 @@ def test_a_second_process_decides_as_the_first_after_catching_up(database: Datab
     assert second.decide(task, explore=False) == first.decide(task, explore=False)
 
 
+def test_a_second_process_knows_in_which_order_a_tasks_attempts_were_made(database: Database) -> None:
+    first, second = Router(make_pool()), Router(make_pool())
+    for evidence in (
+        make_evidence("attempt:1", "small", 0.4, task_key="t"),
+        make_evidence("attempt:2", "large", 0.0, task_key="t", minutes=5),
+        make_evidence("attempt:1", "small", 0.0, task_key="t", minutes=50, final=True),
+    ):
+        stored(database, first.observe(evidence))
+    EvidenceFeed(database).catch_up(second)
+
+    assert [row.created_at for row in rows(database)] == [START, START + timedelta(minutes=5)]
+    for one in (first, second):
+        told = one.observe(make_evidence("attempt:1", "small", 0.0, task_key="t", minutes=60, final=True))
+        assert told.made_at == START
+    task = first.task("other", SECOND)
+    assert second.decide(task, explore=False) == first.decide(task, explore=False)
+
+
 def test_a_row_committed_late_with_an_older_revision_is_not_missed(database: Database) -> None:
     router, feed = Router(make_pool()), EvidenceFeed(database)
     stored(database, make_evidence("a", "small", 1.0, text=FIRST))

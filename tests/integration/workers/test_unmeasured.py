@@ -12,7 +12,7 @@ from routing.contexts import traits
 from sandbox.types import Backend
 from store.database import Database
 from store.states import AttemptState, OutcomeKind, TaskState
-from store.tables import MemoryEntry, Task
+from store.tables import Attempt, MemoryEntry, Task
 from store.types import utc_now
 from tests.support.forge import make_runtime
 from tests.support.local_backend import LocalBackend
@@ -72,6 +72,9 @@ def test_without_tests_an_attempt_is_known_by_its_outcome_alone(runtime: Runtime
     [entry] = entries(runtime)
     assert (entry.model, entry.score, entry.final, entry.verifier_score) == ("small", 1.0, True, None)
     assert (entry.task_key, entry.title, entry.cost_usd) == (f"task:{task_id}", "It breaks", 0.25)
+    with runtime.database.session() as session:
+        attempt = session.exec(select(Attempt)).one()
+    assert (entry.created_at, entry.updated_at) == (attempt.finished_at, AT + timedelta(hours=1))
     assert entry.text == "It breaks\n\nPlease mend notes.txt."
     assert entry.encoder == "", "nobody waits for an embedding"
     assert tuple(entry.traits) == traits(entry.text)

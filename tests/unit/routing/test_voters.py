@@ -1,5 +1,7 @@
 """The voters: what they make of evidence, in whatever order it comes."""
 
+import random
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -155,6 +157,35 @@ def test_failures_that_come_together_are_seen_to() -> None:
 
     spreads = [voter.vote(make_task(), FixedMemory(), make_pool()).spread or 0.0 for voter in (hard, mixed)]
     assert spreads[0] > PRIOR_SPREAD > spreads[1]
+
+
+def test_an_outcome_that_comes_late_makes_the_first_attempt_no_later_one() -> None:
+    """Where `small` does not look right `large` tries too; `small` is published all the same, and closed."""
+    late, soon, turned_round = (Router(make_pool()) for _ in range(3))
+    told = []
+    for n in range(60):
+        hard = n % 2 == 0
+        first = make_evidence(f"s{n}", "small", 0.4, task_key=f"t{n}", minutes=100 * n)
+        second = make_evidence(f"l{n}", "large", 0.3 * (n % 6 == 0), task_key=f"t{n}", minutes=100 * n + 5)
+        outcome = make_evidence(f"s{n}", "small", float(not hard), task_key=f"t{n}", minutes=100 * n + 50, final=True)
+        told += [first, second, outcome] if hard else [first, outcome]
+        soon.observe(replace(outcome, attempted_at=first.at))
+        turned_round.observe(outcome)
+        if hard:
+            soon.observe(second)
+            turned_round.observe(second)
+    random.Random(2).shuffle(told)
+    for evidence in told:
+        late.observe(evidence)
+
+    task = make_task()
+    believed = [
+        {vote.voter: vote.expected_scores for vote in router.decide(task, explore=False).votes}
+        for router in (late, soon, turned_round)
+    ]
+    assert believed[0] == believed[1]
+    for voter in ("dimension_best", "bandit"):
+        assert believed[0][voter]["large"] > believed[2][voter]["large"] + 0.02, "only what was hard was left to it"
 
 
 @pytest.mark.parametrize("voter", [DimensionBest(), Bandit()])
