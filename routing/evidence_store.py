@@ -84,12 +84,16 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
 
 
 def save_score(session: Session, key: str, *, score: float, final: bool, at: datetime) -> bool:
-    """Replace the score of a row, as `save` would, and return whether it did. `at` is the time of the last outcome."""
+    """Replace the score of a row, unless a final one would become provisional, and return whether it did.
+
+    Call it one after the other, with the score of all outcomes that are known: the last call stands, whichever of them
+    is the latest. `at` is the time of that one.
+    """
     if not 0.0 <= score <= 1.0:
         raise ValueError(f"the score is {score}; it must be within [0, 1]")
     statement = (
         update(MemoryEntry)
-        .where(col(MemoryEntry.key) == key, _takes_precedence(literal(final), at, score))
+        .where(col(MemoryEntry.key) == key, or_(literal(final), col(MemoryEntry.final).is_(False)))
         .values(score=score, final=final, updated_at=at, revision=later_revision(new_revision()))
     )
     return _rows_changed(session, statement) > 0
@@ -171,7 +175,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
-    """The order of `routing.evidence.precedence`, in SQL; equal evidence may be written again."""
+    """The order of `routing.evidence.precedence` in SQL, for what has no revision yet; equal evidence may be written again."""
     row = MemoryEntry
     same_finality = col(row.final) == final
     return or_(
@@ -247,6 +251,7 @@ def _evidence(row: Row[Any]) -> Evidence:
         final=row.final,
         at=row.updated_at,
         attempted_at=row.created_at,
+        revision=row.revision,
         verifier_score=row.verifier_score,
         views=row.views,
         namings=row.namings,

@@ -164,6 +164,8 @@ class Evidence:
     """When the score was known."""
     attempted_at: datetime | None = None
     """When the attempt was made, long before its outcome; None: at `at`, or when it was known of first."""
+    revision: int = 0
+    """Of its row in the database, whose newest writing stands; 0: it does not come from there."""
     verifier_score: float | None = None
     """Beside a final score: what the verifier had said, where it is known."""
     views: Mapping[str, float] = field(default_factory=dict)

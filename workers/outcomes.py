@@ -105,7 +105,10 @@ def _tell(session: Session, task: Task, kind: OutcomeKind, data: dict[str, Any])
 
 
 def _learn(session: Session, task: Task) -> None:
-    """The score is a function of the set of outcomes, so neither their order nor a repetition can matter."""
+    """The score is a function of the set of outcomes, so neither their order nor a repetition can matter.
+
+    The task's row is locked: nobody knows of more outcomes and writes first.
+    """
     attempt = session.get(Attempt, task.published_attempt_id) if task.published_attempt_id is not None else None
     if attempt is None or attempt.score is None:
         return

@@ -1,12 +1,15 @@
 """What becomes of a PR is kept once and counts, in whatever order it is told, even before the PR's number is known."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 import pytest
 from sqlmodel import select
 
+from routing import Evidence
+from routing.evidence import EvidenceBook
+from routing.evidence_store import EvidenceFeed, new_revision
 from store.database import Database
 from store.states import AttemptState, OutcomeKind, TaskState
 from store.tables import Attempt, History, MemoryEntry, Outcome, Task
@@ -43,13 +46,23 @@ def published(runtime: Runtime, **values: object) -> int:
     with runtime.database.session() as session:
         session.get_one(Task, task_id).published_attempt_id = attempt_id
         session.add(
-            MemoryEntry(key=f"attempt:{attempt_id}", task_key=f"task:{task_id}", model="small", score=0.8, cost_usd=0.1)
+            MemoryEntry(
+                key=f"attempt:{attempt_id}",
+                task_key=f"task:{task_id}",
+                model="small",
+                score=0.8,
+                cost_usd=0.1,
+                revision=new_revision(),
+                created_at=AT,
+                updated_at=AT,
+            )
         )
     return task_id
 
 
-def tell(runtime: Runtime, task_id: int, kind: OutcomeKind, ref: str = "pr:5") -> bool:
-    return record_outcome(runtime.database, task_id, kind, ref=ref, at=AT, data={"pr": 5})
+def tell(runtime: Runtime, task_id: int, kind: OutcomeKind, ref: str = "pr:5", *, hours: int = 0) -> bool:
+    at = AT + timedelta(hours=hours)
+    return record_outcome(runtime.database, task_id, kind, ref=ref, at=at, data={"pr": 5})
 
 
 def row(runtime: Runtime, task_id: int) -> Task:
@@ -61,6 +74,25 @@ def known(runtime: Runtime, task_id: int) -> tuple[float, bool]:
     with runtime.database.session() as session:
         entry = session.exec(select(MemoryEntry).where(MemoryEntry.task_key == f"task:{task_id}")).one()
         return entry.score, entry.final
+
+
+class Learner:
+    """What a process's voters take for true of each attempt."""
+
+    def __init__(self, database: Database) -> None:
+        self._feed = EvidenceFeed(database)
+        self._book = EvidenceBook()
+        self._keys: set[str] = set()
+
+    def observe(self, evidence: Evidence) -> Evidence:
+        self._book.put(evidence)
+        self._keys.add(evidence.key)
+        return evidence
+
+    def known(self, task_id: int) -> tuple[float, bool]:
+        self._feed.catch_up(self)
+        [evidence] = [one for one in map(self._book.get, self._keys) if one.task_key == f"task:{task_id}"]
+        return evidence.score, evidence.final
 
 
 def words(runtime: Runtime, task_id: int) -> Sequence[str]:
@@ -85,6 +117,30 @@ def test_no_order_of_outcomes_changes_what_is_learnt_or_the_state(runtime: Runti
         for kind in order:
             tell(runtime, task_id, kind)
         seen.add((row(runtime, task_id).state, *known(runtime, task_id)))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        (OutcomeKind.CI_PASSED, OutcomeKind.CHANGES_REQUESTED),
+        (OutcomeKind.CI_FAILED, OutcomeKind.CI_PASSED, OutcomeKind.FOREIGN_COMMITS),
+        (OutcomeKind.MERGED, OutcomeKind.CLOSED),
+        (OutcomeKind.CHANGES_REQUESTED, OutcomeKind.MERGED, OutcomeKind.REVERTED),
+    ],
+)
+def test_an_outcome_that_is_told_late_counts_as_any_other(runtime: Runtime, story: tuple[OutcomeKind, ...]) -> None:
+    """The rows, a process that heard of each outcome at once, and one that hears of them at the end all agree."""
+    whens = list(enumerate(story, start=1))
+    seen, at_once = set(), Learner(runtime.database)
+    for number, order in enumerate(permutations(enumerate(story, start=1))):
+        task_id = published(runtime, target=f"42/issues/{number}", target_number=number)
+        at_once.known(task_id)
+        for hours, kind in order:
+            tell(runtime, task_id, kind, hours=hours)
+            at_once.known(task_id)
+        assert known(runtime, task_id) == at_once.known(task_id) == Learner(runtime.database).known(task_id), order
+        seen.add(known(runtime, task_id))
     assert len(seen) == 1
 
 
