@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.demo.bugs import find_bug
+from bot.demo.closing import closing_words
 from bot.demo.materialise import BugRepository, materialise
 from bot.demo.package_index import pip_index_settings
 from store.settings import load_settings
@@ -66,7 +67,7 @@ def _play(console: Console, folder: Path, *, model: str, keep: bool) -> int:
         for sentence in missing:
             console.print(f"[bold red]{escape(sentence)}[/]")
         console.print(f"That took {time.monotonic() - started:.0f} s.")
-        console.print(escape(render("demo/closing.txt.j2", scripted=stage.scripted)), highlight=False)
+        console.print(escape(closing_words(scripted=stage.scripted, keep=keep)), soft_wrap=True, highlight=False)
         if keep:
             _wait(console, stage)
     return 1 if missing else 0
