@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from bot.github.forge import GitHubForge
 from bot.model_keys import require_a_key
 from sandbox.types import Backend, Limits
 from store import migrations
+from store.data_dir import make_data_dir
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
@@ -34,6 +36,8 @@ def open_database(settings: Settings) -> Database:
     Raises:
         ConfigurationError: it cannot be opened.
     """
+    with suppress(OSError):  # what needs it names what is wrong
+        make_data_dir(settings.data_dir)
     database = Database(settings.resolved_database_url)
     database.require_reachable()
     migrations.upgrade(database)

@@ -17,6 +17,7 @@ from bot.github_app.findings import Finding
 from bot.model_keys import missing_keys
 from routing.pool import load_pool
 from store import migrations
+from store.data_dir import make_data_dir
 from store.database import Database
 from store.errors import AcrouterError, ConfigurationError
 from store.scrub import scrub
@@ -61,7 +62,7 @@ def _guarded(
 
 
 def _data_dir(settings: Settings) -> Iterator[Finding]:
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     if os.access(settings.data_dir, os.W_OK):
         yield Finding("ok", "data folder", str(settings.data_dir.absolute()))
     else:

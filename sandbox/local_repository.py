@@ -78,7 +78,7 @@ def uncommitted(mirror: BareRepository, path: Path, head: LocalHead) -> list[str
         environment = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(path)}
         compare = ("diff-index", "--name-only", "-z", "--ignore-submodules=all", head.sha, "--")
         changed = mirror.git(*compare, environment=environment)
-        others = ("ls-files", "--others", "--exclude-standard", "--directory", "-z")
+        others = ("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
         untracked = mirror.git("-C", str(path), *others, environment=environment)
     names = [name.decode("utf-8", "replace") for name in (changed + untracked).split(b"\0") if name]
     return names[:_NAMES_TOLD]

@@ -24,6 +24,7 @@ from bot.demo.throwaway import free_port, make_private_key
 from bot.github.forge import GitHubForge
 from bot.web import create_app, server_config
 from sandbox.types import Backend, Progress
+from store.data_dir import make_data_dir
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
 from workers.queues import LocalQueue
@@ -59,7 +60,8 @@ def only_demo(folder: Path) -> Iterator[None]:
     Raises:
         DemoError: another demo is running in it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_data_dir(folder.parent)
+    folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

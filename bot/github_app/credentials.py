@@ -12,6 +12,7 @@ from bot.github.app_key import signed_as
 from bot.github_app.errors import GitHubAppError
 from bot.github_app.needs import WEBHOOK_PATH
 from bot.github_app.place import Place
+from store.data_dir import make_data_dir
 from store.scrub import register_secret, scrub
 
 _TIMEOUT_S = 30.0
@@ -66,7 +67,7 @@ def keep(credentials: Credentials, folder: Path, place: Place, public_url: str) 
     """
     key, secret = folder / "github-app.pem", folder / "github-webhook-secret"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_data_dir(folder)
         _write_new(key, credentials.private_key)
         _write_new(secret, credentials.webhook_secret)
     except OSError as error:

@@ -111,6 +111,22 @@ def test_the_patch_on_a_branch(shell: Shell) -> None:
     )
 
 
+def test_in_the_repository_itself_it_leaves_nothing_to_commit(shell: Shell) -> None:
+    done = subprocess.run(
+        shell.command("--repo", ".", "--task", "../issue.md", "--model", "scripted-medium"),
+        cwd=shell.repository,
+        env=shell.environment | {"ACROUTER_MODELS_FILE": "../models.yaml"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (shell.repository / ".acrouter" / "acrouter.sqlite3").is_file()
+    assert "uncommitted" not in done.stderr
+    assert shell.git("status", "--porcelain") == ""
+
+
 def test_a_dry_run_shows_the_decision_and_calls_no_model(shell: Shell, endpoint: HeldModels) -> None:
     calls = len(endpoint.calls)
     done = shell.solve("--dry-run", "--task", "-", stdin="Add a function\n\nIt returns 1.\n")
