@@ -1,6 +1,7 @@
 """`acrouter route TEXT` shows a decision, `acrouter replay` what another configuration would have earned."""
 
 import json
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ _AS_JSON = typer.Option(False, "--json", help="Write JSON to standard output.")
 
 
 def route(
-    text: str = typer.Argument(..., help="The task in words."),
+    text: str = typer.Argument("", help="The task in words, in place of --task."),
+    task: Path | None = typer.Option(None, help="A file with the task, as `acrouter solve` takes it. - is stdin."),
     title: str = typer.Option("", help="Its title, if it has one."),
     repository: str = typer.Option("", help="The repository's full name."),
     dimension: str = typer.Option("", help="The kind of task; found in the text where it is not given."),
@@ -39,8 +41,7 @@ def route(
     from routing.types import Dimension
     from store.logs import configure_logging
 
-    if not text.strip():
-        raise ConfigurationError("The task is empty: say in words what should be done.")
+    title, text = _words(text, task, title)
     if dimension and dimension not in list(Dimension):
         raise ConfigurationError(
             f"--dimension: there is no dimension '{dimension}'.{did_you_mean(dimension, list(Dimension))} "
@@ -50,15 +51,15 @@ def route(
     configure_logging(settings)
     router = Router.from_settings(settings)
     EvidenceFeed(open_database(settings)).catch_up(router)
-    task = router.task("route", text, title=title, repository=repository, trigger="command_line")
+    asked = router.task("route", text, title=title, repository=repository, trigger="command_line")
     if dimension:
-        task = replace(task, dimension=Dimension(dimension))
-    decision = router.decide(task, budget_usd=budget, explore=explore)
+        asked = replace(asked, dimension=Dimension(dimension))
+    decision = router.decide(asked, budget_usd=budget, explore=explore)
     if as_json:
-        shown = {"task": {"dimension": task.dimension.value, **asdict(metadata(task))}, **decision_columns(decision)}
+        shown = {"task": {"dimension": asked.dimension.value, **asdict(metadata(asked))}, **decision_columns(decision)}
         typer.echo(json.dumps(shown, indent=2, default=str))
         return
-    _show(Console(), task, decision, len(router))
+    _show(Console(), asked, decision, len(router))
 
 
 def replay(
@@ -99,6 +100,29 @@ def replay(
             "[yellow]Much of what it would choose was never tried: trust the doubly robust figure no further than the "
             "router's own expectations, and IPS and SNIPS not at all.[/]"
         )
+
+
+def _words(text: str, task: Path | None, title: str) -> tuple[str, str]:
+    """Return title and text of the task, from a file or as they are."""
+    from bot.cli.solve import read_task
+
+    if task is not None:
+        if text:
+            raise ConfigurationError("The task is given twice: as words and by --task. Leave one of them out.")
+        found, text = read_task(task)
+        return title or found, text
+    if not text.strip():
+        raise ConfigurationError("The task is empty: say in words what should be done, or give --task FILE.")
+    if _is_file(text):
+        raise ConfigurationError(f"'{text}' is a file. Give it as --task {shlex.quote(text)} to have its text routed.")
+    return title, text
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
 
 
 def _show(console: Console, task: "RoutingTask", decision: "RoutingDecision", known: int) -> None:

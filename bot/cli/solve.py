@@ -39,7 +39,7 @@ def solve(
     console = Console(stderr=True)
     settings = load_settings(log_level="error")
     configure_logging(settings)
-    title, text = _read_task(task)
+    title, text = read_task(task)
     if budget is not None and not 0 < budget < math.inf:
         raise ConfigurationError("--budget: must be an amount of US dollars, more than 0.")
     check_local(repo, branch)
@@ -116,8 +116,12 @@ def solve(
         typer.echo(published.attempt.patch, nl=False)
 
 
-def _read_task(path: Path) -> tuple[str, str]:
-    """The first line is the title, as in a commit message or a Markdown heading."""
+def read_task(path: Path) -> tuple[str, str]:
+    """Return title and text of a task's file; the first line is the title, as in a commit message.
+
+    Raises:
+        ConfigurationError: there is no such file, it is empty or too large.
+    """
     import sys
 
     if str(path) != "-" and not path.is_file():

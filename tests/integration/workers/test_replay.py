@@ -129,9 +129,21 @@ def test_route_shows_votes_neighbours_and_plan(installation: Path) -> None:
     assert len(shown["neighbours"]) == 10
 
 
+def test_route_reads_a_file_as_solve_does(installation: Path) -> None:
+    (installation / "task.md").write_text("# The parser loses comment 7\n\nIt is gone.\n")
+    by_file = json.loads(CliRunner().invoke(app, ["route", "--task", "task.md", "--json"]).stdout)
+    by_words = ["route", "It is gone.", "--title", "The parser loses comment 7", "--json"]
+    assert by_file["task"] == json.loads(CliRunner().invoke(app, by_words).stdout)["task"]
+
+
 def test_route_says_what_is_wrong(installation: Path) -> None:
+    (installation / "my task.md").write_text("The parser loses comment 7.")
     for arguments, told in (
         (["route", "  "], "empty"),
+        (["route"], "or give --task FILE"),
+        (["route", "my task.md"], "'my task.md' is a file. Give it as --task 'my task.md'"),
+        (["route", "The parser", "--task", "my task.md"], "given twice"),
+        (["route", "--task", "nowhere.md"], "nowhere.md is no file"),
         (["route", "x", "--dimension", "algorithms"], "Did you mean 'algorithm'"),
     ):
         assert told in str(CliRunner().invoke(app, arguments).exception)
