@@ -24,6 +24,7 @@ from store.types import utc_now
 from workers.baselines import key_of
 from workers.context import Work
 from workers.earlier import earlier_attempts
+from workers.endings import unusable
 from workers.endpoints import REFUSED, endpoint, is_same_model
 from workers.history import record
 from workers.judging import judge_for
@@ -57,6 +58,12 @@ class Attempted:
         return self.attempt.state is AttemptState.FAILED and self.attempt.exit_status == "ModelError"
 
     @property
+    def unusable(self) -> bool:
+        """The model's endpoint could not be used, or did not take the request."""
+        refused = self.attempt.state is AttemptState.FAILED and self.attempt.exit_status == REFUSED
+        return self.unanswered or refused
+
+    @property
     def judged(self) -> bool:
         """The model had its chance, and its patch has a verdict."""
         return self.attempt.state is AttemptState.VERIFIED
@@ -86,7 +93,7 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
     finish(run, attempt, agent_run)
     run.check()
     if attempt.state is AttemptState.FAILED:
-        run.note(f"{decision.chosen} could not be used: {agent_run.error}")
+        run.note(unusable(attempt))
         return Attempted(attempt, None)
     return verify_attempt(run, work, attempt, made)
 

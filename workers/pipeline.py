@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from sqlmodel import select
+from sqlmodel import col, select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
@@ -17,7 +17,7 @@ from store.types import utc_now
 from workers import attempts, endpoints, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
-from workers.endings import why_nothing
+from workers.endings import none_answered, why_none_answered, why_nothing
 from workers.errors import ForgeError, ForgeTemporary, LeaseLost, NoEndpointAnswers, TargetGone
 from workers.history import record
 from workers.interrupted import write_off
@@ -82,7 +82,10 @@ def pipeline(run: Run, target: Target) -> None:
         work.sandboxes.enough()
         best = best or choose_best(made)
         if best is None:
-            run.advance(TaskState.NO_FIX, why_nothing(made))
+            if none_answered(made):
+                run.advance(TaskState.FAILED, why_none_answered(made))
+            else:
+                run.advance(TaskState.NO_FIX, why_nothing(made))
             return
         target.publish(run, work, best)
 
@@ -206,7 +209,11 @@ def _to_its_end(run: Run) -> None:
     except (ForgeError, RemoteRefused) as reason:
         _ask_again(run, reason)
     except NoModelLeft as reason:
-        _end(run, TaskState.NO_FIX if _has_attempts(run) else TaskState.REFUSED, str(reason))
+        made = _attempts(run)
+        if none_answered(made):
+            _end(run, TaskState.FAILED, f"{why_none_answered(made)} {reason}")
+        else:
+            _end(run, TaskState.NO_FIX if made else TaskState.REFUSED, str(reason))
     except AcrouterError as error:
         _log.warning("task.failed", error=str(error))
         _end(run, TaskState.FAILED, str(error))
@@ -273,6 +280,7 @@ def _back_to_the_queue(
         record(session, task, TaskState.QUEUED, reason)
 
 
-def _has_attempts(run: Run) -> bool:
+def _attempts(run: Run) -> Sequence[Attempted]:
     with run.runtime.database.session() as session:
-        return session.exec(select(Attempt.id).where(Attempt.task_id == run.task_id)).first() is not None
+        rows = session.exec(select(Attempt).where(Attempt.task_id == run.task_id).order_by(col(Attempt.number))).all()
+        return [Attempted(row, None) for row in rows]

@@ -188,7 +188,8 @@ def retry_task(database: Database, task_id: int, viewer: Viewer) -> bool:
         )
         if session.exec(same).first() is not None:
             return False
-        task.tries, task.not_before, task.finished_at, task.stop_requested_by = 0, None, None, ""
+        task.tries, task.not_before, task.waiting_since = 0, None, None  # its wait is over, and a new one may begin
+        task.finished_at, task.stop_requested_by = None, ""
         record(session, task, TaskState.QUEUED, f"{viewer.login} asked for another try on the dashboard.")
         session.add(AuditEntry(actor=viewer.login, action="task retried", target=str(task_id)))
     return True

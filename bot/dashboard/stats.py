@@ -105,7 +105,7 @@ def numbers(facts: Facts) -> Numbers:
         tasks=len(tasks),
         at_work=int(verdicts.at_work(tasks).sum()),
         waiting=int(verdicts.waiting(tasks).sum()),
-        success=Share(int(verdicts.merged(tasks).sum()), int(verdicts.decided(tasks).sum())),
+        success=Share(int(verdicts.merged(tasks).sum()), int(verdicts.decided(facts).sum())),
         spend_usd=float(facts.spend.micros.sum()) / MICROS,
         seconds_to_pr=float(np.median(seconds)) if len(seconds) else None,
         slowest_tenth_s=float(np.percentile(seconds, 90)) if len(seconds) else None,
@@ -218,7 +218,7 @@ def points(facts: Facts, rows: Sequence[ModelNumbers]) -> list[Point]:
     drafts = [
         (row.model, row.usd_per_attempt, row.success) for row in rows if row.success.cases and row.usd_per_attempt
     ]
-    done = verdicts.decided(facts.tasks)
+    done = verdicts.decided(facts)
     tasks = int(done.sum())
     if tasks:
         usd = float(facts.attempts.cost_usd.sum(where=done[facts.task_rows])) / tasks
@@ -245,7 +245,7 @@ def logged(facts: Facts) -> Logged:
     first_usd, first_won = np.zeros(len(tasks)), np.zeros(len(tasks))
     first_usd[of_first] = attempts.cost_usd[first]
     first_won[of_first] = verdicts.won_attempts(facts)[first]
-    own = verdicts.decided(tasks) & ~tasks.pinned & (tasks.first_model >= 0) & had_a_chance
+    own = verdicts.decided(facts) & ~tasks.pinned & (tasks.first_model >= 0) & had_a_chance
     total: Floats = np.bincount(facts.task_rows, weights=attempts.cost_usd, minlength=len(tasks)).astype(np.float64)
     return Logged(
         model=tasks.first_model[own],

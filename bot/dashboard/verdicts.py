@@ -27,15 +27,28 @@ def merged(tasks: TaskFacts) -> Bools:
     return found
 
 
-def lost(tasks: TaskFacts) -> Bools:
+def lost(facts: Facts) -> Bools:
     """No patch could be published, acrouter failed, or its PR was closed or reverted."""
-    found: Bools = _FAILED[tasks.state] | (tasks.reverted & _WITH_PR[tasks.state])
+    tasks = facts.tasks
+    found: Bools = (_FAILED[tasks.state] & ~unanswered(facts)) | (tasks.reverted & _WITH_PR[tasks.state])
     return found
 
 
-def decided(tasks: TaskFacts) -> Bools:
-    """Merged or lost. Tasks at work, PRs that wait, and what a person or a rule stopped are not decided."""
-    return merged(tasks) | lost(tasks)
+def unanswered(facts: Facts) -> Bools:
+    """The task failed and no model had a chance in any of its attempts: an outage says nothing of tasks or models."""
+    failed: Bools = facts.tasks.state == _CODES[TaskState.FAILED]
+    if not failed.any():
+        return failed
+    of_failed = failed[facts.task_rows]
+    rows, unusable = facts.task_rows[of_failed], facts.attempts.state[of_failed] == _UNUSABLE
+    made = np.bincount(rows, minlength=len(failed))
+    found: Bools = failed & (made > 0) & (made == np.bincount(rows[unusable], minlength=len(failed)))
+    return found
+
+
+def decided(facts: Facts) -> Bools:
+    """Merged or lost. Tasks at work, PRs that wait, and what a person, a rule or an outage stopped are not decided."""
+    return merged(facts.tasks) | lost(facts)
 
 
 def waiting(tasks: TaskFacts) -> Bools:

@@ -39,8 +39,9 @@ def understand(error: Exception) -> CallFailure:
 
     LiteLLM gives its own errors a made-up status where there was none, so the chain of causes is asked first.
     """
-    reason = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
-    of_the_account = _OF_THE_ACCOUNT.search(reason[:_SAID_FIRST]) is not None
+    said = str(getattr(error, "message", None) or error)
+    of_the_account = _OF_THE_ACCOUNT.search(f"{type(error).__name__}: {said}"[:_SAID_FIRST]) is not None
+    reason = _told_once(type(error).__name__, said)
     causes = list(_chain(error))
     if isinstance(error, litellm.exceptions.ContextWindowExceededError):
         return CallFailure(billed=False, retry=False, too_long=True, reason=reason)
@@ -62,6 +63,11 @@ def understand(error: Exception) -> CallFailure:
         about_request = isinstance(error, litellm.exceptions.BadRequestError) and not of_the_account
         return CallFailure(billed=False, retry=False, too_long=False, reason=reason, about_request=about_request)
     return CallFailure(billed=True, retry=isinstance(error, litellm.exceptions.APIError), too_long=False, reason=reason)
+
+
+def _told_once(name: str, said: str) -> str:
+    """LiteLLM writes an error's name before its words, up to three times."""
+    return f"{name}: {re.sub(rf'^(?:(?:litellm[.])?{re.escape(name)}:[ ]*)+', '', said)}"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -182,10 +182,10 @@ def test_a_dead_endpoint_is_named_and_says_nothing_about_the_model(tell: Tell) -
     story = tell("dead")
     story.begin("/route fix model=scripted-dead")
     task = story.ends()
-    assert task.state is TaskState.NO_FIX
+    assert task.state is TaskState.FAILED
     [attempt] = story.attempts()
     assert attempt.state is AttemptState.FAILED
-    story.told("No fix found", "scripted-dead", "could not be used", "500", "/route retry")
+    story.told("Failed", "No model could be reached", "scripted-dead", "could not be used", "500", "/route retry")
     assert story.labels() == {"acrouter:failed"}
     assert story.memory() == []
     story.leaves_nothing()

@@ -29,6 +29,18 @@ def test_the_overview_of_five_tasks() -> None:
     assert (numbers.escalated.successes, numbers.escalated.cases) == (1, 5)
 
 
+def test_an_outage_decides_no_task_and_a_failure_of_acrouter_does() -> None:
+    out_of_reach = Tried("small", 0.0, state=AttemptState.FAILED)
+    facts = facts_of(
+        merged_by("small"),
+        Done(TaskState.FAILED, (out_of_reach, out_of_reach)),
+        Done(TaskState.FAILED, (out_of_reach, Tried("large", 0.5))),
+        Done(TaskState.FAILED, ()),
+    )
+    numbers = stats.numbers(stats.within(facts, MONTH))
+    assert (numbers.merged, numbers.success.cases) == (1, 3)
+
+
 def test_a_reverted_pr_is_no_success() -> None:
     numbers = stats.numbers(stats.within(facts_of(merged_by("small"), merged_by("small", reverted=True)), MONTH))
     assert (numbers.merged, numbers.success.cases) == (1, 2)
