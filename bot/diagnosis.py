@@ -11,10 +11,11 @@ import redis
 from sqlmodel import select
 
 from bot.assembly import make_backend
+from bot.dashboard.digest import parse_place
 from bot.github.app_key import app_auth
 from bot.github_app.checking import compare
 from bot.github_app.findings import Finding
-from bot.model_keys import missing_keys
+from bot.router_diagnosis import check_encoder, check_models, check_voters
 from routing.pool import load_pool
 from store import migrations
 from store.data_dir import make_data_dir
@@ -42,6 +43,9 @@ def diagnose(*, offline: bool = False) -> list[Finding]:
         ("broker", _broker, "Start Redis or correct REDIS_URL."),
         ("sandbox", _sandbox, "docs/setup.md says what a sandbox needs."),
         ("models", _models, "Correct the pool's file; ACROUTER_MODELS_FILE says where it is."),
+        ("encoder", check_encoder, "Correct ACROUTER_ENCODER, or leave it out."),
+        ("voters", check_voters, "Correct ACROUTER_VOTER_WEIGHTS and the voters' own settings."),
+        ("digest", _digest, "Correct ACROUTER_DIGEST_ISSUE, or leave it out."),
         ("GitHub App", _credentials if offline else _github, "docs/setup.md shows where the credentials come from."),
     ]
     return [finding for what, check, advice in checks for finding in _guarded(what, check, settings, advice)]
@@ -115,25 +119,41 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
     yield Finding("ok", "base image", backend.ensure_base())
 
 
-def _models(settings: Settings) -> Iterator[Finding]:
-    pool = load_pool(settings.models_file)
-    keyless = missing_keys(pool)
-    for name in pool.names:
-        spec = pool.get(name)
-        price = f"${spec.input_usd_per_mtok:.2f} in, ${spec.output_usd_per_mtok:.2f} out per million tokens"
-        if name in keyless:
-            yield Finding("wrong", f"model {name}", keyless[name], "Set it, or take the model out of the pool.")
-        else:
-            source = "what is published of it" if pool.is_published(name) else "its price"
-            expected = f"expected score before its first attempt, by {source}: {pool.prior_score(name):.2f}"
-            yield Finding("ok", f"model {name}", f"{price}; {expected}")
+def _judge(settings: Settings) -> Iterator[Finding]:
     if settings.judge_model:
-        level: Literal["ok", "wrong"] = "ok" if settings.judge_model in pool.names else "wrong"
+        level: Literal["ok", "wrong"]
+        level = "ok" if settings.judge_model in load_pool(settings.models_file).names else "wrong"
         told = f"{settings.judge_model} is {'' if level == 'ok' else 'not '}in the pool"
         yield Finding(level, "judge", told, "" if level == "ok" else "Correct ACROUTER_JUDGE_MODEL, or leave it out.")
 
 
+def _models(settings: Settings) -> Iterator[Finding]:
+    yield from check_models(settings)
+    yield from _judge(settings)
+
+
+def _digest(settings: Settings) -> Iterator[Finding]:
+    if settings.digest_issue:
+        name, number = parse_place(settings.digest_issue)
+        yield Finding("ok", "digest", f"each week on {name}#{number}" if number else f"a new issue of {name} each week")
+
+
+def _addresses(settings: Settings) -> Iterator[Finding]:
+    """Of GitHub; nothing is said of those that can be one."""
+    for name, url in (
+        ("ACROUTER_GITHUB_API_URL", settings.github_api_url),
+        ("ACROUTER_GITHUB_WEB_URL", settings.github_web_url),
+    ):
+        try:
+            sound = httpx.URL(url).scheme in ("http", "https") and bool(httpx.URL(url).host)
+        except httpx.InvalidURL:
+            sound = False
+        if not sound:
+            yield Finding("wrong", "GitHub", f"{name} is no address", "Write https://HOST/..., or leave it out.")
+
+
 def _credentials(settings: Settings) -> Iterator[Finding]:
+    yield from _addresses(settings)
     advice = "docs/setup.md shows where it comes from."
     credentials: tuple[tuple[str, Callable[[], object]], ...] = (
         ("ACROUTER_GITHUB_APP_ID", lambda: settings.github_app_id),
@@ -163,11 +183,19 @@ def _github(settings: Settings) -> Iterator[Finding]:
         advice = "Give the PEM text or file that GitHub made; docs/setup.md shows where it comes from."
         yield Finding("wrong", "GitHub App", "ACROUTER_GITHUB_PRIVATE_KEY is no private key", advice)
         return
-    answer = httpx.get(
-        f"{settings.github_api_url.rstrip('/')}/app",
-        headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
-        timeout=10,
-    )
+    try:
+        answer = httpx.get(
+            f"{settings.github_api_url.rstrip('/')}/app",
+            headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
+            timeout=10,
+        )
+    except httpx.TransportError as error:
+        host = httpx.URL(settings.github_api_url).host
+        found = scrub(f"{host} cannot be reached: {error or type(error).__name__}")
+        yield Finding(
+            "wrong", "GitHub App", found, "Check DNS, the firewall or the proxy (HTTPS_PROXY) of this machine."
+        )
+        return
     yield from _clock(answer)
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         yield Finding("wrong", "GitHub App", "GitHub refused the key", "Check the App's id, its key and this clock.")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from sandbox import bubblewrap_command, setup_run
 from sandbox.bubblewrap_command import BubblewrapPlan
 from sandbox.bubblewrap_line import BubblewrapLine
-from sandbox.errors import ImageError, SandboxError
+from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.eviction import evict_folders
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import AGENT_UID, VENV, GuestSandbox
@@ -59,10 +59,23 @@ class BubblewrapBackend:
             SandboxUnavailable: bubblewrap is not there or may not do this here.
         """
         bubblewrap_command.version()
+        self._require_folder()
         try:
             self._start(self._plan(self._limits, venv=None), {})[1].close()
         except (SandboxError, OSError) as error:
             raise bubblewrap_command.unavailable(str(error)) from error
+
+    def _require_folder(self) -> None:
+        """Nothing of bubblewrap's own is wrong where its folder cannot be written."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._folder):
+                pass
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"bubblewrap is there, but its folder {self._folder} cannot be written: {error.strerror}. Set "
+                "ACROUTER_DATA_DIR to a folder that can be."
+            ) from error
 
     def ensure_base(self, progress: Progress | None = None) -> str:
         python = f"{bubblewrap_command.sys_python()} {sys.version}"

@@ -1,0 +1,93 @@
+"""`acrouter doctor` finds what `acrouter up` refuses, without a running service."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.diagnosis import diagnose
+from bot.github_app.findings import Finding
+from tests.support.github.server import new_private_key
+
+PRICE = "input_usd_per_mtok: 1, output_usd_per_mtok: 2"
+Doctor = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Run it in an empty folder with one model, and with these settings; return what is not well."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models.yaml").write_text(f"models: [{{name: clever, litellm_id: openai/clever, {PRICE}}}]\n")
+
+    def run(*, offline: bool = True, **settings: str) -> list[Finding]:
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        return [finding for finding in diagnose(offline=offline) if finding.level != "ok"]
+
+    return run
+
+
+def told(findings: list[Finding], what: str) -> Finding:
+    [found] = [finding for finding in findings if finding.what == what]
+    assert found.advice
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what", "words"),
+    [
+        ("ACROUTER_ENCODER", "banana", "encoder", "unknown encoder 'banana'"),
+        ("ACROUTER_DIGEST_ISSUE", "foo", "digest", "'foo' is no place"),
+        ("ACROUTER_LOGREG_FILE", "/nope", "voters", "/nope: cannot be read"),
+        ("ACROUTER_VOTER_WEIGHTS", '{"bandot": 2}', "voters", "Did you mean 'bandit'?"),
+        ("ACROUTER_GITHUB_API_URL", "foo", "GitHub", "ACROUTER_GITHUB_API_URL is no address"),
+    ],
+)
+def test_a_setting_that_no_worker_starts_with_is_found(
+    doctor: Doctor, name: str, value: str, what: str, words: str
+) -> None:
+    assert not [finding for finding in doctor() if finding.what == what]
+    found = told(doctor(**{name: value}), what)
+    assert found.level == "wrong"
+    assert words in found.found
+
+
+def test_a_broken_encoder_hides_no_broken_voter(doctor: Doctor) -> None:
+    found = doctor(ACROUTER_ENCODER="banana", ACROUTER_VOTER_WEIGHTS='{"bandot": 2}')
+    assert {"encoder", "voters"} <= {finding.what for finding in found}
+
+
+def test_a_model_without_a_provider_and_one_whose_cache_costs_more_are_found(doctor: Doctor, tmp_path: Path) -> None:
+    lines = (
+        f"{{name: lost, litellm_id: nobody-knows-this, {PRICE}}}",
+        f"{{name: odd, litellm_id: openai/odd, {PRICE}, cached_input_usd_per_mtok: 3}}",
+    )
+    (tmp_path / "models.yaml").write_text(f"models: [{', '.join(lines)}]\n")
+    found = doctor()
+    assert "no provider for litellm_id 'nobody-knows-this'" in told(found, "model lost").found
+    odd = told(found, "model odd")
+    assert odd.level == "warning"
+    assert "cached_input_usd_per_mtok (3) is above" in odd.found
+
+
+def test_a_network_that_fails_is_no_matter_of_credentials(doctor: Doctor) -> None:
+    found = told(
+        doctor(
+            offline=False,
+            ACROUTER_GITHUB_APP_ID="1",
+            ACROUTER_GITHUB_PRIVATE_KEY=new_private_key(),
+            ACROUTER_GITHUB_WEBHOOK_SECRET="s",
+            ACROUTER_GITHUB_API_URL="http://github.invalid",
+        ),
+        "GitHub App",
+    )
+    assert "github.invalid cannot be reached" in found.found
+    assert "DNS" in found.advice
+    assert "credentials" not in found.advice
+
+
+@pytest.mark.bubblewrap
+def test_a_data_folder_that_cannot_be_written_is_not_blamed_on_bubblewrap(doctor: Doctor) -> None:
+    found = told(doctor(ACROUTER_DATA_DIR="/proc/nope", ACROUTER_SANDBOX="bubblewrap"), "sandbox")
+    assert "/proc/nope/bubblewrap cannot be written" in found.found
+    assert "apt-get install" not in found.found
