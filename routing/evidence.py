@@ -21,10 +21,10 @@ def weight(evidence: Evidence) -> float:
 def precedence(evidence: Evidence) -> tuple[Any, ...]:
     """Return what orders two evidences of one key: the greater one stays.
 
-    A final score beats a provisional one. Then what the database wrote last wins, since each outcome's score is computed
-    there of all that are known (`routing.evidence_store.save_score`), and then the later one. At the same moment the lower score wins: more is
-    known of a PR by a request for changes than without it. The rest only makes the order total; of two that are else the
-    same, the one that knows of the earlier attempt stays.
+    A final score beats a provisional one. Then what the database wrote last wins, since each outcome's score is
+    computed there of all that are known (`routing.evidence_store.save_score`), and then the later one. At the same
+    moment the lower score wins: more is known of a PR by a request for changes than without it. The rest only makes the
+    order total; of two that are else the same, the one that knows of the earlier attempt stays.
     """
     return (
         evidence.final,

@@ -131,7 +131,6 @@ def test_no_order_of_outcomes_changes_what_is_learnt_or_the_state(runtime: Runti
 )
 def test_an_outcome_that_is_told_late_counts_as_any_other(runtime: Runtime, story: tuple[OutcomeKind, ...]) -> None:
     """The rows, a process that heard of each outcome at once, and one that hears of them at the end all agree."""
-    whens = list(enumerate(story, start=1))
     seen, at_once = set(), Learner(runtime.database)
     for number, order in enumerate(permutations(enumerate(story, start=1))):
         task_id = published(runtime, target=f"42/issues/{number}", target_number=number)
