@@ -100,13 +100,13 @@ def save_score(session: Session, key: str, *, score: float, final: bool, at: dat
 
 
 def trim(session: Session, capacity: int) -> int:
-    """Delete the oldest rows beyond `capacity`, first in first out, and return how many."""
-    newest_beyond = session.exec(
-        select(MemoryEntry.id).order_by(col(MemoryEntry.id).desc()).offset(capacity).limit(1)
-    ).first()
-    if newest_beyond is None:
+    """Delete the rows of the oldest attempts beyond `capacity`, as `routing.memory` does, and return how many."""
+    row = MemoryEntry
+    beyond = session.exec(select(sqlalchemy.func.count()).select_from(row)).one() - capacity
+    if beyond <= 0:
         return 0
-    return _rows_changed(session, delete(MemoryEntry).where(col(MemoryEntry.id) <= newest_beyond))
+    oldest = select(row.id).order_by(col(row.created_at), col(row.key)).limit(beyond)
+    return _rows_changed(session, delete(row).where(col(row.id).in_(oldest)))
 
 
 class EvidenceFeed:

@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class _Entry:
 
 
 class VectorMemory:
-    """Entries by key, first in first out at capacity, searched by `routing.index`."""
+    """Entries by key, those of the newest attempts at capacity, searched by `routing.index`."""
 
     def __init__(self, encoder: Encoder, capacity: int = CAPACITY) -> None:
         if capacity < 1:
@@ -39,6 +40,8 @@ class VectorMemory:
         self._index = VectorIndex(encoder.dimensions)
         self._entries: dict[str, _Entry] = {}
         self._keys: dict[int, str] = {}
+        self._ages: list[tuple[datetime, str]] = []
+        """When each entry's attempt was made, and its key, the oldest first."""
         self._tasks: defaultdict[str, set[str]] = defaultdict(set)
         """The keys of each task's entries."""
         self._free: list[int] = []
@@ -60,8 +63,8 @@ class VectorMemory:
     def put(self, evidence: Evidence) -> list[str]:
         """Add or replace an entry, of valid evidence, and return the keys that had to leave for it.
 
-        An entry keeps its place in the queue when it is replaced. One of another encoder, or without a vector, is
-        kept but never compared.
+        The attempts that were made first leave, whatever the order of arrival: that of `evidence` itself where all
+        others are newer. An entry of another encoder, or without a vector, is kept but never compared.
 
         Raises:
             EncoderError: the vector has another length than the encoder's, or is not a unit vector.
@@ -71,19 +74,19 @@ class VectorMemory:
         entry = self._entries.get(evidence.key)
         if entry is None:
             entry = self._entries[evidence.key] = _Entry(stripped, None)
-            self._tasks[evidence.task_key].add(evidence.key)
+            self._enter(entry)
         elif precedence(entry.evidence) > precedence(evidence):
             # What is known already is newer, but the vector may be news: another process embedded the text again.
             vector = vector if entry.row is None else None
         else:
-            self._leave_task(entry)
+            self._leave(entry)
             entry.evidence = stripped
-            self._tasks[evidence.task_key].add(evidence.key)
+            self._enter(entry)
         if vector is not None:
             self._place(evidence.key, entry, vector)
         if entry.row is not None:
             self._times[entry.row] = (entry.evidence.at - _EPOCH) // _MICROSECOND
-        evicted = [key for key, _ in zip(self._entries, range(len(self._entries) - self._capacity), strict=False)]
+        evicted = [key for _, key in self._ages[: max(0, len(self._ages) - self._capacity)]]
         for key in evicted:
             self.remove(key)
         return evicted
@@ -93,7 +96,7 @@ class VectorMemory:
         entry = self._entries.pop(key, None)
         if entry is None:
             return False
-        self._leave_task(entry)
+        self._leave(entry)
         self._unplace(entry)
         return True
 
@@ -177,7 +180,12 @@ class VectorMemory:
         self._keys[entry.row] = key
         self._index.add(entry.row, vector)
 
-    def _leave_task(self, entry: _Entry) -> None:
+    def _enter(self, entry: _Entry) -> None:
+        self._tasks[entry.evidence.task_key].add(entry.evidence.key)
+        insort(self._ages, (entry.evidence.made_at, entry.evidence.key))
+
+    def _leave(self, entry: _Entry) -> None:
+        self._ages.pop(bisect_left(self._ages, (entry.evidence.made_at, entry.evidence.key)))
         keys = self._tasks[entry.evidence.task_key]
         keys.discard(entry.evidence.key)
         if not keys:

@@ -83,7 +83,7 @@ class Router:
             encoder: of the memory; `HashingEncoder` by default.
             voter_weights: voters by name; a weight of 0 leaves a voter out.
             reward_weights: what a score and a dollar are worth.
-            memory_capacity: entries kept, first in first out.
+            memory_capacity: entries kept, those of the newest attempts.
             max_attempts: of one task, for its plan.
             factories: makes the voters that `voter_weights` names; add your own here.
             seed: of the exploration, for tests and replays; None: unpredictable.

@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     """`hashing` (built in, lexical), `minilm` (extra `embeddings`), `sentence-transformers:NAME_OR_PATH`, or
     `api:LITELLM_MODEL`."""
     memory_capacity: int = Field(20_000, gt=0)
-    """Entries kept in the memory, first in first out."""
+    """Entries kept in the memory, those of the newest attempts."""
     reward_score_weight: float = Field(1.0, gt=0)
     reward_usd_weight: float = Field(0.1, ge=0)
     voter_weights: dict[str, float] = Field(

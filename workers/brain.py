@@ -18,7 +18,7 @@ class Brain:
     """Decides with all that any process of this installation has learnt so far."""
 
     def __init__(self, router: Router, database: Database, capacity: int) -> None:
-        """`capacity`: entries that the memory's table keeps, first in first out."""
+        """`capacity`: entries that the memory's table keeps, those of the newest attempts."""
         self.router = router
         self._capacity = capacity
         self._feed = EvidenceFeed(database)
@@ -111,7 +111,7 @@ class Brain:
         )
 
     def keep(self, session: Session, evidence: Evidence) -> None:
-        """Write learnt evidence into the memory's table, first in first out at its capacity."""
+        """Write learnt evidence into the memory's table, which keeps the newest attempts at its capacity."""
         save(session, evidence, self.router.encoder)
         trim(session, self._capacity)
 

@@ -176,6 +176,16 @@ def test_the_oldest_rows_leave_first(database: Database) -> None:
     assert [row.key for row in rows(database)] == ["k2", "k3", "k4"]
 
 
+def test_the_rows_of_old_attempts_leave_first_however_late_they_come(database: Database) -> None:
+    late = make_evidence("late", "small", 1.0, minutes=9, final=True)
+    stored(database, *(make_evidence(f"k{n}", "small", 1.0, minutes=n + 1) for n in (2, 0, 1)))
+    stored(database, replace(late, attempted_at=START))
+    with database.session() as session:
+        assert trim(session, 2) == 2
+
+    assert {row.key for row in rows(database)} == {"k1", "k2"}
+
+
 def test_another_encoder_sees_nothing_until_the_rows_are_embedded_again(database: Database) -> None:
     stored(database, *(make_evidence(f"k{n}", "small", 1.0, text=FIRST, title="Dates") for n in range(5)))
     stored(database, make_evidence("wordless", "small", 1.0))

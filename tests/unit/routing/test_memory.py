@@ -97,17 +97,27 @@ def test_an_outcome_makes_an_entry_newer() -> None:
     assert [n.key for n in memory.neighbours(vector("parse_date crashes"), 3)] == ["k00", "k11", "k10"]
 
 
-def test_first_in_first_out_and_a_replaced_entry_keeps_its_place() -> None:
+def test_the_oldest_attempt_leaves_and_a_late_outcome_makes_it_no_newer() -> None:
     memory = VectorMemory(ENCODER, capacity=2)
-    memory.put(entry("a", "legend"))
-    memory.put(entry("b", "regex"))
-    assert memory.put(entry("a", "colorbar", minutes=1)) == []
-    assert memory.put(entry("c", "cookies")) == ["a"]
+    first = entry("a", "legend")
+    memory.put(first)
+    memory.put(entry("b", "regex", minutes=1))
+    assert memory.put(replace(entry("a", "colorbar", minutes=5), attempted_at=first.at)) == []
+    assert memory.put(entry("c", "cookies", minutes=2)) == ["a"]
 
     assert "a" not in memory
     assert len(memory) == 2
     assert [n.key for n in memory.neighbours(vector("cookies"))] == ["c"]
     assert memory.neighbours(vector("colorbar")) == []
+
+
+def test_what_is_older_than_all_that_a_full_memory_keeps_does_not_come_in() -> None:
+    memory = VectorMemory(ENCODER, capacity=2)
+    for minute, key in ((2, "b"), (3, "c"), (1, "a")):
+        left = memory.put(entry(key, "parse_date crashes", minutes=minute))
+
+    assert left == ["a"]
+    assert {n.key for n in memory.neighbours(vector("parse_date crashes"))} == {"b", "c"}
 
 
 def test_an_outcome_replaces_the_score_and_an_old_score_does_not_come_back() -> None:

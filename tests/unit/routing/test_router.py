@@ -143,11 +143,30 @@ def test_what_left_the_memory_is_forgotten_by_all() -> None:
     fresh = Router(make_pool(), memory_capacity=2)
     router.observe(make_evidence("old", "large", 1.0, text=FIRST, final=True))
     for one in (router, fresh):
-        one.observe(make_evidence("a", "small", 1.0, text=SECOND))
-        one.observe(make_evidence("b", "medium", 0.0, text=THIRD))
+        one.observe(make_evidence("a", "small", 1.0, text=SECOND, minutes=1))
+        one.observe(make_evidence("b", "medium", 0.0, text=THIRD, minutes=2))
 
     assert len(router) == 2
     assert router.decide(router.task("x", FIRST), explore=False) == fresh.decide(fresh.task("x", FIRST), explore=False)
+
+
+@pytest.mark.parametrize("order", ["abcd", "dcba", "abcda", "badcab"])
+def test_a_full_memory_keeps_the_newest_in_whatever_order_and_however_often_they_come(order: str) -> None:
+    router, fresh = Router(make_pool(), memory_capacity=3), Router(make_pool(), memory_capacity=3)
+    made = {
+        key: make_evidence(key, model, score, minutes=minute, text=FIRST)
+        for minute, (key, model, score) in enumerate(
+            [("a", "small", 1.0), ("b", "small", 0.0), ("c", "large", 1.0), ("d", "large", 0.0)]
+        )
+    }
+    for key in order:
+        router.observe(made[key])
+    for key in "bcd":
+        fresh.observe(made[key])
+
+    task = router.task("x", FIRST)
+    assert [near.key for near in router.decide(task).neighbours] == ["d", "c", "b"]
+    assert router.decide(task, explore=False) == fresh.decide(task, explore=False)
 
 
 def test_costs_follow_what_attempts_really_cost() -> None:
