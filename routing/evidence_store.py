@@ -175,7 +175,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _takes_precedence(final: Any, at: Any, score: Any) -> ColumnElement[bool]:
-    """The order of `routing.evidence.precedence` in SQL, of what has no revision yet; what is equal may be written again."""
+    """The order of `routing.evidence.precedence` in SQL, without its revisions; what is equal may be written again."""
     row = MemoryEntry
     same_finality = col(row.final) == final
     return or_(

@@ -6,7 +6,7 @@ asked for was nobody's choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -119,9 +119,10 @@ def _learnt(entries: Any, attempt_of: Callable[[str], Attempt | None]) -> Iterat
     """Yield what was learnt of each entry: the verifier's score when it came, and the outcome's when that did."""
     for entry in entries:
         attempt = attempt_of(entry.key)
-        if entry.final and entry.verifier_score is not None and attempt is not None and attempt.finished_at is not None:
+        if entry.verifier_score is not None and attempt is not None and attempt.finished_at is not None:
+            # The row may have changed since, by an open PR's CI too; where it has not, this is the same twice.
             yield _evidence(entry, entry.verifier_score, attempt.finished_at, final=False)
-        yield _evidence(entry, entry.score, entry.updated_at, final=entry.final)
+        yield replace(_evidence(entry, entry.score, entry.updated_at, final=entry.final), revision=entry.revision)
 
 
 def _evidence(entry: MemoryEntry, score: float, at: datetime, *, final: bool) -> Evidence:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from routing import Router
-from routing.evidence_store import save
+from routing.evidence_store import save, save_score
 from routing.records import decision_columns
 from store.database import Database
 from store.migrations import upgrade
@@ -33,6 +33,11 @@ TASKS = 60
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installation whose router chose between two models of one price, of which `twin` alone solves anything."""
     folder = tmp_path_factory.mktemp("history")
+    write_history(folder, prs_are_open=False)
+    return folder
+
+
+def write_history(folder: Path, *, prs_are_open: bool) -> None:
     (folder / "models.yaml").write_text(POOL)
     database = Database(f"sqlite:///{folder / 'acrouter.sqlite3'}")
     upgrade(database)
@@ -62,10 +67,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 f"attempt:{attempt.id}", chosen, score, task_key=task.key, cost_usd=0.1, final=True,
                 minutes=60 * number + 30, dimension=task.dimension, text=task.text, repository="octo/tools",
             )  # fmt: skip
-            save(session, replace(evidence, embedding=router.embed("", task.text), encoder=router.encoder.name),
-                 router.encoder)  # fmt: skip
+            evidence = replace(evidence, embedding=router.embed("", task.text), encoder=router.encoder.name)
+            if prs_are_open:
+                evidence = replace(evidence, final=False, at=at + timedelta(minutes=5))
+            save(session, evidence, router.encoder)
+            if prs_are_open:  # their CI was told of when all decisions had been made
+                save_score(session, evidence.key, score=score, final=False, at=START + timedelta(hours=TASKS))
     database.engine.dispose()
-    return folder
 
 
 @pytest.fixture
@@ -106,6 +114,18 @@ def test_a_configuration_that_learns_earns_more_than_the_draws_that_were_logged(
     assert learning["snips"] > learning["logged"] + 0.1
     # Nor does it know beforehand what it is going to learn.
     assert learning["snips"] < replayed(installation, "deny: [small]")["snips"] - 0.01
+
+
+def test_what_the_verifier_said_is_known_at_once_while_the_prs_are_open(
+    installation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_history(tmp_path, prs_are_open=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACROUTER_DATABASE_URL", f"sqlite:///{tmp_path / 'acrouter.sqlite3'}")
+    learning = replayed(tmp_path, "exploration: false")
+
+    assert learning["rounds"] == TASKS
+    assert learning["snips"] > learning["logged"] + 0.1
 
 
 def test_a_model_that_is_not_in_the_pool_is_named(installation: Path) -> None:
