@@ -5,6 +5,7 @@ and on its text (a repository's tasks read alike) as much as on the model. So it
 abilities (`routing.hierarchy`), over attempts that turned out to be wrong.
 """
 
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class FalsePasses:
     def __init__(self) -> None:
         self._features = FeatureBook()
         self._wrong: dict[str, _Wrong] = {}
+        self._order: defaultdict[str, list[_Wrong]] = defaultdict(list)
+        """By model, in the order of their time."""
         self._fit: tuple[dict[str, int], Posterior] | None = None
 
     def describe(self, evidence: Evidence) -> None:
@@ -46,12 +49,18 @@ class FalsePasses:
 
     def put(self, key: str, model: str, at: datetime, *, passed: bool) -> None:
         """Take in an attempt that was described and turned out to be wrong."""
-        self._wrong[key] = _Wrong(at, key, model, passed)
+        self.drop(key)
+        wrong = self._wrong[key] = _Wrong(at, key, model, passed)
+        insort(self._order[model], wrong)
         self._fit = None
 
     def drop(self, key: str) -> None:
         """Take back that an attempt was wrong."""
-        if self._wrong.pop(key, None) is not None:
+        if (wrong := self._wrong.pop(key, None)) is not None:
+            order = self._order[wrong.model]
+            order.pop(bisect_left(order, wrong))
+            if not order:
+                del self._order[wrong.model]
             self._fit = None
 
     def forget(self, key: str) -> None:
@@ -64,7 +73,7 @@ class FalsePasses:
         if not self._wrong:
             return np.full(len(models), BEFORE)
         if self._fit is None or not self._fit[0].keys() >= set(models):
-            self._fit = self._solve({*models, *(wrong.model for wrong in self._wrong.values())})
+            self._fit = self._solve({*models, *self._order})
         names, posterior = self._fit
         return posterior.scores(
             [names[model] for model in models], features(task.dimension, task.traits, task.embedding)
@@ -72,10 +81,7 @@ class FalsePasses:
 
     def _solve(self, models: set[str]) -> tuple[dict[str, int], Posterior]:
         names = {name: place for place, name in enumerate(sorted(models))}
-        order: defaultdict[str, list[_Wrong]] = defaultdict(list)
-        for wrong in sorted(self._wrong.values()):
-            order[wrong.model].append(wrong)
-        rows = Rows.stacked([self._rows(order[name][-WINDOW:]) for name in names])
+        rows = Rows.stacked([self._rows(self._order.get(name, [])[-WINDOW:]) for name in names])
         before = Prior.of(np.full(len(names), logit(BEFORE)), DEFAULT_SPREADS.shared(), DEFAULT_SPREADS.own())
         posterior = before.posterior()
         for _ in range(STEPS):

@@ -1,6 +1,7 @@
 """What the router learns of its voters and its verifier."""
 
 import math
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -8,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing.calibration import Calibration
+from routing.false_passes import FalsePasses
 from routing.logits import logit
 from routing.namings import ALL_TOGETHER, NamingRecord
 from routing.profile import Profile, load_profile, plain_name, published_ability
 from routing.types import Dimension
 from routing.voter_record import CEILING, FLOOR, VoterRecord
-from tests.support.routing import make_evidence, make_task
+from tests.support.routing import START, make_evidence, make_task
 
 
 def test_the_voter_that_is_nearer_gains_weight_within_bounds() -> None:
@@ -67,6 +69,21 @@ def test_records_have_no_order(raw: list[tuple[str, float, float, bool]], random
             )
         )
     assert found[0] == found[1]
+
+
+def test_wrong_attempts_that_are_taken_back_or_replaced_leave_no_trace() -> None:
+    learnt, fresh = FalsePasses(), FalsePasses()
+    for n in range(20):
+        learnt.describe(make_evidence(f"k{n}", "small", 0.0))
+        learnt.put(f"k{n}", "small", START + timedelta(minutes=n), passed=True)
+    for n in range(19):
+        learnt.drop(f"k{n}")
+    for one in (learnt, fresh):
+        one.describe(make_evidence("k19", "large", 0.0))
+        one.put("k19", "large", START, passed=False)
+    models = ["small", "large"]
+
+    assert learnt.rates(make_task(), models).tolist() == fresh.rates(make_task(), models).tolist()
 
 
 def test_a_model_whose_right_patches_fail_the_verification_is_expected_to_fail_it_again() -> None:
