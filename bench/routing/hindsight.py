@@ -15,16 +15,30 @@ def oracle(stream: Stream) -> NDArray[np.int64]:
     return chosen
 
 
+def stand_ins(stream: Stream) -> NDArray[np.int64]:
+    """Return the model with the lowest price that may be used on each task, as (T,) indices."""
+    prices = np.array([spec.prior_cost_usd for spec in stream.pool.models])
+    found: NDArray[np.int64] = np.where(stream.allowed, prices, np.inf).argmin(axis=1)
+    return found
+
+
 def chain_rewards(stream: Stream, chain: tuple[int, ...], track: Track) -> tuple[Floats, Floats, Floats]:
-    """Return (rewards, resolved, usd), each (T,), of trying a chain's models in order until the verifier is content."""
+    """Return (rewards, resolved, usd), each (T,), of trying a chain's models in order until the verifier is content.
+
+    A model that may not be used on a task is passed over there; where none may, the cheapest that may be stands in.
+    """
     shows = stream.resolved if track is Track.LABEL else stream.passes
     open_ = np.ones(len(stream), dtype=bool)
     resolved = np.zeros(len(stream))
     usd = np.zeros(len(stream))
+    alone = np.flatnonzero(~stream.allowed[:, list(chain)].any(axis=1))
+    instead = stand_ins(stream)[alone]
+    usd[alone], resolved[alone] = stream.usd[alone, instead], stream.resolved[alone, instead]
     for model in chain:
-        usd[open_] += stream.usd[open_, model]
-        resolved[open_] = stream.resolved[open_, model]
-        open_ &= shows[:, model] < 1.0
+        tried = open_ & stream.allowed[:, model]
+        usd[tried] += stream.usd[tried, model]
+        resolved[tried] = stream.resolved[tried, model]
+        open_ &= ~tried | (shows[:, model] < 1.0)
     return resolved - USD_WEIGHT * usd, resolved, usd
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.routing.hindsight import oracle
+from bench.routing.hindsight import oracle, stand_ins
 from bench.routing.stream import USD_WEIGHT, Floats, Stream
 from bench.routing.tracks import Tried
 from routing.encoders import embedding_text
@@ -79,6 +79,7 @@ class Chain:
     def __init__(self, stream: Stream, chain: Sequence[int]) -> None:
         self._stream = stream
         self._chain = tuple(chain)
+        self._stand_ins = stand_ins(stream)
 
     def first(self, task: int) -> int:
         return self._left(task)[0]
@@ -93,7 +94,7 @@ class Chain:
     def _left(self, task: int) -> list[int]:
         allowed = self._stream.allowed[task]
         # Where none of its models may be used here, the cheapest that may be stands in.
-        return [m for m in self._chain if allowed[m]] or [int(np.flatnonzero(allowed)[0])]
+        return [m for m in self._chain if allowed[m]] or [int(self._stand_ins[task])]
 
 
 class Fixed:

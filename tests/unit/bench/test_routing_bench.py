@@ -19,6 +19,7 @@ from bench.routing.report import tables
 from bench.routing.stream import Stream, StreamKind, read_stream
 from bench.routing.synthetic import RECIPES, Recipe, synthetic_stream
 from bench.routing.tracks import Player, Track, Tried, play
+from routing.pool import ModelPool
 from tests.support.streams import write_stream
 
 
@@ -115,6 +116,29 @@ def test_hindsight_agrees_with_playing(stream: Stream) -> None:
         assert played.usd.tolist() == pytest.approx(usd.tolist())
         assert played.cumreg == pytest.approx((stream.rewards.max(axis=1) - rewards).sum())
     assert play(stream, range(3), peers.oracle_player(stream), Track.ONE_SHOT, 0).cumreg == 0.0
+
+
+def test_the_best_chain_knows_which_models_may_be_used(stream: Stream) -> None:
+    """`large` solves the one task where `small` may not be used, and fails where both may."""
+    own = replace(
+        stream,
+        resolved=np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
+        allowed=np.array([[False, True], [True, False], [True, True]]),
+    )
+    for track in Track:
+        cumregs = {
+            chain: play(own, range(3), peers.Chain(own, chain), track, 0).cumreg
+            for chain in ((0,), (1,), (0, 1), (1, 0))[: 2 * track.attempts]
+        }
+        assert cumregs[best_chain(own, track)] == min(cumregs.values())
+        for chain, cumreg in cumregs.items():
+            assert (own.rewards.max(axis=1) - chain_rewards(own, chain, track)[0]).sum() == pytest.approx(cumreg)
+
+
+def test_the_cheapest_model_that_may_be_used_stands_in_for_a_chain(stream: Stream) -> None:
+    turned = replace(stream, pool=ModelPool(tuple(reversed(stream.pool.models))))
+    three = replace(turned, allowed=np.array([[True, True], [True, False], [False, True]]))
+    assert [peers.Chain(three, ()).first(task) for task in range(3)] == [1, 0, 1]
 
 
 def test_every_player_learns_a_stream_by_the_rules() -> None:
