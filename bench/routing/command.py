@@ -13,7 +13,7 @@ from bench.routing.coderouterbench import read_id_stream, read_ood_stream
 from bench.routing.contest import ORDER_FREE, RELEASED, ROUTER, Arena, Contest, Run, contest, run_all
 from bench.routing.drift import SOON, drift_figures, drift_streams
 from bench.routing.errors import StreamError
-from bench.routing.figures import CI, figures, group_of
+from bench.routing.figures import ERROR, figures, group_of
 from bench.routing.plots import plot
 from bench.routing.report import tables
 from bench.routing.stream import Stream, StreamKind, read_stream
@@ -98,7 +98,7 @@ def run(
 
     Raises:
         StreamError: a file is missing or wrong.
-        FigureWorse: in short form, a figure got worse beyond its interval.
+        FigureWorse: in short form, a figure got worse by more than chance explains.
     """
     size = SHORT if short else FULL
     streams = _streams(data, tasks, results, models, size)
@@ -119,7 +119,7 @@ def run(
     if out is not None:
         _write(out, text, found, played)
     if accept:
-        kept = {name: round(value, 4) for name, value in found.items() if name.removesuffix(CI).endswith(".cumreg")}
+        kept = {name: round(value, 4) for name, value in found.items() if name.removesuffix(ERROR).endswith(".cumreg")}
         path = Path(__file__).with_name("reference.json")
         path.write_text(json.dumps({"figures": kept}, indent=2) + "\n", encoding="utf-8")
     elif short:

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from bench.routing.contest import RELEASED, ROUTER, Run
+from bench.routing.intervals import half_width, standard_error
 from bench.routing.tracks import Played
 
 CI = "_ci95"
-"""Ending of a half-width: the mean lies within it of the figure with 95% confidence."""
+"""Ending of a half-width: the mean lies within it of the figure with 95% confidence (`bench.routing.intervals`)."""
+ERROR = "_se"
+"""Ending of a standard error of the mean."""
 
 
 def figures(played: Mapping[Run, Played]) -> dict[str, float]:
@@ -32,7 +35,8 @@ def figures(played: Mapping[Run, Played]) -> dict[str, float]:
             values = np.array([_value(result, name) for result in results])
             found[f"{prefix}.{name}"] = float(values.mean())
             if len(values) > 1:
-                found[f"{prefix}.{name}{CI}"] = float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
+                found[f"{prefix}.{name}{CI}"] = half_width(values)
+                found[f"{prefix}.{name}{ERROR}"] = standard_error(values)
         if ".delay" in prefix and prefix.endswith(".permuted"):
             found[f"{prefix.removesuffix('.permuted')}.cumreg"] = found[f"{prefix}.cumreg"]
     return found

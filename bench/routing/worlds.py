@@ -27,6 +27,7 @@ from bench.routing.coderouterbench import read_ood_stream
 from bench.routing.contest import RELEASED, ROUTER, Arena, Contest, Maker, Run, makers, run_all
 from bench.routing.errors import StreamError
 from bench.routing.informed import Informed
+from bench.routing.intervals import half_width
 from bench.routing.issues import issue_stream, read_issues
 from bench.routing.market import DEAREST_USD, TELLING, ToldPool
 from bench.routing.stream import Stream, StreamKind, StreamTask
@@ -126,11 +127,7 @@ def _makers(arena: Arena) -> dict[str, Maker]:
 
 def _shown(values: Sequence[float]) -> str:
     found = np.asarray(values)
-    return f"{found.mean():.1f} ± {_half_width(found):.1f}"
-
-
-def _half_width(values: np.ndarray) -> float:
-    return float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
+    return f"{found.mean():.1f} ± {half_width(found):.1f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -165,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             earlier = before.get(key, {}).get(player, [])[: given.worlds]
             if len(earlier) == len(values):
                 more = np.subtract(values, earlier)
-                console.print(f"{key} {player}: {more.mean():+.2f} ± {_half_width(more):.2f} beside the earlier run")
+                console.print(f"{key} {player}: {more.mean():+.2f} ± {half_width(more):.2f} beside the earlier run")
     console.print(f"CumReg on track {given.track}, mean of {given.worlds} worlds of each kind with 95% intervals")
     console.print(table)
     if given.out is not None:

@@ -13,8 +13,9 @@ from bench.routing.contest import RELEASED, ROUTER, Arena, Run, contest, run_all
 from bench.routing.errors import StreamError
 from bench.routing.figures import figures
 from bench.routing.hindsight import best_chain, chain_rewards
+from bench.routing.intervals import half_width, quantile
 from bench.routing.plots import not_dominated, plot
-from bench.routing.reference import worse
+from bench.routing.reference import reference, worse
 from bench.routing.report import tables
 from bench.routing.stream import Stream, StreamKind, read_stream
 from bench.routing.synthetic import RECIPES, Recipe, synthetic_stream
@@ -126,10 +127,8 @@ def test_the_best_chain_knows_which_models_may_be_used(stream: Stream) -> None:
         allowed=np.array([[False, True], [True, False], [True, True]]),
     )
     for track in Track:
-        cumregs = {
-            chain: play(own, range(3), peers.Chain(own, chain), track, 0).cumreg
-            for chain in ((0,), (1,), (0, 1), (1, 0))[: 2 * track.attempts]
-        }
+        chains: list[tuple[int, ...]] = [(0,), (1,), (0, 1), (1, 0)][: 2 * track.attempts]
+        cumregs = {chain: play(own, range(3), peers.Chain(own, chain), track, 0).cumreg for chain in chains}
         assert cumregs[best_chain(own, track)] == min(cumregs.values())
         for chain, cumreg in cumregs.items():
             assert (own.rewards.max(axis=1) - chain_rewards(own, chain, track)[0]).sum() == pytest.approx(cumreg)
@@ -214,12 +213,31 @@ def test_a_drawn_stream_is_the_same_each_time(name: str) -> None:
     assert (one.passes >= one.resolved).all()
 
 
-def test_a_figure_that_gets_worse_beyond_its_interval_is_named() -> None:
-    accepted = {"a.permuted.cumreg": 10.0, "a.permuted.cumreg_ci95": 1.0, "b.released.cumreg": 5.0}
+def test_a_figure_that_gets_worse_beyond_chance_is_named() -> None:
+    accepted = {"a.permuted.cumreg": 10.0, "a.permuted.cumreg_se": 0.5, "b.released.cumreg": 5.0}
     assert worse({"a.permuted.cumreg": 10.9, "b.released.cumreg": 99.0}, accepted) == []
     assert worse({"a.permuted.cumreg": 11.1}, accepted) == [
-        "a.permuted.cumreg is 11.10; 10.00 was accepted, with an interval of ± 1.00."
+        "a.permuted.cumreg is 11.10; 10.00 was accepted, and 0.98 more at most."
     ]
+
+
+def test_the_reference_holds_standard_errors_and_has_something_to_hold() -> None:
+    held = [name for name in reference() if name.endswith("cumreg_se")]
+    assert len(held) > 10
+    assert all(reference()[name] > 0 for name in held)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 100])
+def test_the_intervals_hold_the_truth_as_often_as_they_say(count: int) -> None:
+    rng = np.random.default_rng(count)
+    samples = rng.normal(size=(4000, count))
+    held = np.mean([abs(values.mean()) <= half_width(values) for values in samples])
+    assert held == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_quantiles_are_those_of_the_tables() -> None:
+    found = [quantile(freedom) for freedom in (1, 2, 7, 30)]
+    assert found == pytest.approx([12.7062, 4.3027, 2.3646, 2.0423], abs=1e-4)
 
 
 def test_the_frontier_leaves_out_what_is_dearer_and_no_better() -> None:
