@@ -108,7 +108,11 @@ def test_a_redelivered_webhook_is_handled_once(
     installation: Installation, github: GitHubServer, host: Host, endpoint: HeldModels
 ) -> None:
     repository = host(QUICK)
+    installation.ensure_worker()
+    worker = installation.processes["worker"].pid
+    installation.wait_for(lambda: worker in installation.workers(), "the worker's sign of life")
     installation.without_worker()
+    assert worker not in installation.workers(), "one that ended is not taken for one that is alive"
     number = github.open_issue(*issue_of(QUICK))
     github.label(number, "acrouter")
     github.settle()
