@@ -23,6 +23,7 @@ from tests.support.browser import (
     DESKTOP,
     PHONE,
     SHOTS,
+    SMALL_PHONE,
     look_at,
     running_chromium,
     serious_findings,
@@ -102,6 +103,22 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, site: Served, adm
     for name, path in PAGES.items():
         with watched(context) as noted:
             look_at(noted.page, site.url + path, f"{name}-{look}")
+    context.close()
+
+
+def test_a_small_phone_shows_where_one_is_and_how_to_sign_out(
+    chromium: Browser, site: Served, admin_state: str
+) -> None:
+    context = chromium.new_context(viewport=SMALL_PHONE, storage_state=admin_state)
+    with watched(context) as noted:
+        page = noted.page
+        look_at(page, f"{site.url}/queue", "queue-small-phone")
+        expect(page.get_by_role("button", name="Sign out")).to_be_in_viewport(ratio=1)
+        for name in ("Overview", "Queue"):
+            expect(page.get_by_role("link", name=name, exact=True)).to_be_in_viewport(ratio=0.95)
+        page.set_viewport_size({"width": 240, "height": 740})
+        page.reload()
+        expect(page.get_by_role("link", name="Queue", exact=True)).to_be_in_viewport(ratio=0.95)
     context.close()
 
 

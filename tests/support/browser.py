@@ -12,6 +12,7 @@ from tests.support.services import find_program
 SHOTS = CACHE / "screenshots"
 """Kept by each run, to be looked at."""
 DESKTOP, PHONE = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=844)
+SMALL_PHONE = ViewportSize(width=360, height=740)
 _RULES = "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
 
 

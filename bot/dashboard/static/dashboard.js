@@ -52,10 +52,16 @@
     charts.clear();
     drawAll();
   }
+  // Where the pages' names are wider than the screen, the current one is to be seen.
+  function showCurrent() {
+    const current = document.querySelector(".top nav [aria-current]");
+    if (current) current.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawAgain, 150); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAgain);
   document.addEventListener("DOMContentLoaded", drawAll);
+  document.addEventListener("DOMContentLoaded", showCurrent);
   document.addEventListener("htmx:afterSettle", drawAll);
   // A filter that is changed answers at once; without scripts there is its button.
   document.addEventListener("change", (event) => { if (event.target.matches("form.filter select")) event.target.form.requestSubmit(); });
