@@ -4,8 +4,12 @@ from http import HTTPStatus
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exception_handlers import http_exception_handler, request_validation_exception_handler
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
 from bot.dashboard import actions, api, export, metrics, pages, sign_in, task_pages
 from bot.dashboard.access import ForbiddenError, NotFoundError, NotSignedInError
@@ -57,8 +61,38 @@ def _handle_problems(app: FastAPI, board: Board) -> None:
     for kind, (status, title) in _PROBLEMS.items():
 
         def show(request: Request, error: Exception, status: HTTPStatus = status, title: str = title) -> Response:
-            if "text/html" not in request.headers.get("accept", ""):
+            if not _reads_pages(request):
                 return JSONResponse({"detail": str(error)}, status)
-            return page(board, request, "error.html", None, title, status, words=str(error))
+            return _problem(board, request, title, status, str(error))
 
         app.add_exception_handler(kind, show)
+
+    @app.exception_handler(HTTPException)
+    async def tell(request: Request, error: HTTPException) -> Response:
+        if not _reads_pages(request):
+            return await http_exception_handler(request, error)
+        status = HTTPStatus(error.status_code)
+        words = "There is no such page." if status is HTTPStatus.NOT_FOUND else f"{error.detail}."
+        answer = await run_in_threadpool(_problem, board, request, status.phrase.capitalize(), status, words)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(RequestValidationError)
+    async def tell_of_values(request: Request, error: RequestValidationError) -> Response:
+        if not _reads_pages(request):
+            return await request_validation_exception_handler(request, error)
+        wrong = error.errors()
+        if any(one["loc"][0] == "path" for one in wrong):
+            status, title, words = HTTPStatus.NOT_FOUND, "Not found", "There is no such page."
+        else:
+            status, title = HTTPStatus.UNPROCESSABLE_ENTITY, "That cannot be"
+            words = " ".join(f"{one['loc'][-1]}: {one['msg']}." for one in wrong)
+        return await run_in_threadpool(_problem, board, request, title, status, words)
+
+
+def _reads_pages(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _problem(board: Board, request: Request, title: str, status: HTTPStatus, words: str) -> Response:
+    return page(board, request, "error.html", None, title, status, words=words)

@@ -128,6 +128,28 @@ def test_a_filter_that_cannot_be_is_explained(site: Site) -> None:
     assert browser.get("/api/v1/tasks?limit=100000").status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "plain_status", "words"),
+    [
+        ("/nope", 404, 404, "There is no such page."),
+        ("/tasks/abc", 404, 422, "There is no such page."),
+        ("/overview?days=abc", 422, 422, "days: Input should be a valid integer"),
+        ("/sign-out", 405, 405, "Method Not Allowed."),
+    ],
+)
+def test_an_address_that_cannot_be_is_a_page_for_people_and_json_for_others(
+    site: Site, path: str, status: int, plain_status: int, words: str
+) -> None:
+    browser = site.as_local_admin()
+    shown = browser.get(path)
+    assert shown.status_code == status
+    assert shown.headers["content-type"].startswith("text/html")
+    assert words in shown.text
+    told = browser.get(path, headers={"accept": "application/json"})
+    assert told.status_code == plain_status
+    assert told.json()["detail"]
+
+
 def test_the_page_and_the_api_say_the_same(site: Site) -> None:
     browser = site.as_local_admin()
     numbers = browser.get("/api/v1/overview").json()["numbers"]
