@@ -75,6 +75,9 @@ def models(days: int = _DAYS, as_json: bool = _JSON) -> None:
     if as_json:
         typer.echo(json.dumps([ModelOut.of(row).model_dump(mode="json") for row in rows], indent=2))
         return
+    if not rows:
+        typer.echo(f"No model was tried from {period.words()}. Label an issue, or run `acrouter demo`.")
+        return
     table = Table("model", "attempts", "success", "an attempt", "a merged PR", "takes", "drift", title=period.words())
     for row in rows:
         drift = f"{row.moved.value * 100:+.0f} points" if row.moved and row.drifts else ""
@@ -109,6 +112,10 @@ def tasks(
         found = list_tasks(session, facts, wanted, page=limit)
     if as_json:
         typer.echo(json.dumps([TaskOut.of(line).model_dump(mode="json") for line in found.lines], indent=2))
+        return
+    if not found.lines:
+        asked = any((state, repository, model, text))
+        typer.echo("No task is like that." if asked else "No task yet. Label an issue, or run `acrouter demo`.")
         return
     table = Table("task", "title", "where", "state", "model", "cost", "took")
     for line in found.lines:

@@ -25,16 +25,22 @@ def routes(board: Board) -> APIRouter:
 
     @router.post("/budgets/caps/{name}")
     def change_cap(
-        request: Request, name: str, csrf: Annotated[str, Form()] = "", usd: Annotated[str, Form()] = ""
+        request: Request,
+        name: str,
+        csrf: Annotated[str, Form()] = "",
+        usd: Annotated[str, Form()] = "",
+        back: Annotated[str, Form()] = "",
     ) -> RedirectResponse:
         actor = actor_of(board, request, csrf, Role.ADMIN)
+        if not (usd or back):
+            raise BadRequestError('usd: write the cap in US dollars. "Back to the setting" takes a changed cap away.')
         try:
-            set_limit(board.database, board.settings, name, float(usd) if usd else None, by=actor.login)
+            set_limit(board.database, board.settings, name, None if back else float(usd), by=actor.login)
         except ValueError as error:
             raise BadRequestError(f"usd: '{usd[:40]}' is no amount of US dollars.") from error
         except BudgetError as error:
             raise BadRequestError(str(error)) from error
-        return _back("/budgets?said=cap")
+        return _back(f"/budgets?said={'setting' if back else 'cap'}")
 
     @router.post("/queue/tasks/{task_id}/retry")
     def retry_failed_task(request: Request, task_id: RowNumber, csrf: Annotated[str, Form()] = "") -> RedirectResponse:

@@ -185,6 +185,7 @@ def routes(board: Board) -> APIRouter:
 
 _SAID = {
     "cap": "The cap is changed. It holds from the next call on.",
+    "setting": "The cap is the setting's again. It holds from the next call on.",
     "task": "The task is back in the queue.",
     "delivery": "The webhook is back in the inbox.",
     "gone": "It cannot be retried any more: its state has changed, or its target is being worked on.",

@@ -241,7 +241,7 @@ def test_an_admin_changes_a_cap_and_the_log_says_so(site: Site, grace: Person) -
         answer = browser.post("/budgets/caps/day", data={"csrf": csrf, "usd": wrong})
         assert answer.status_code == 400, wrong
     assert browser.post("/budgets/caps/dya", data={"csrf": csrf, "usd": "1"}).status_code == 400
-    assert browser.post("/budgets/caps/day", data={"csrf": csrf}).status_code == 303
+    assert browser.post("/budgets/caps/day", data={"csrf": csrf, "back": "setting"}).status_code == 303
     with site.database.reading() as session:
         assert session.get(CapOverride, "day") is None, "back to the setting"
 

@@ -120,8 +120,20 @@ def test_an_admin_sets_and_removes_a_limit_on_each_repository(site: Site, grace:
     assert len(re.findall(r"<th[^>]*>octo/\w+<span class=\"sub\">repository", page)) == 5
     assert "set by grace; the setting says none" in page
     assert browser.get("/api/v1/budgets").json()["limited"][0]["limit_usd"] == 2.5
-    assert browser.post("/budgets/caps/repository_day", data={"csrf": csrf}).status_code == 303
+    answer = browser.post("/budgets/caps/repository_day", data={"csrf": csrf, "back": "setting"})
+    assert answer.status_code == 303
+    assert "The cap is the setting&#39;s again." in browser.get(answer.headers["location"]).text
     assert "None is set" in browser.get("/budgets").text
+
+
+@pytest.mark.parametrize("usd", ["", "much", "-1"])
+def test_what_is_no_amount_changes_no_cap_and_leads_back_to_the_budgets(site: Site, grace: Person, usd: str) -> None:
+    browser = site.as_person(grace)
+    before = browser.get("/api/v1/budgets").json()
+    answer = browser.post("/budgets/caps/day", data={"csrf": csrf_of(browser.get("/budgets").text), "usd": usd})
+    assert answer.status_code == 400
+    assert '<a href="/budgets">Back to Budgets</a>' in answer.text
+    assert browser.get("/api/v1/budgets").json() == before
 
 
 def test_who_cannot_read_an_accounts_repositories_hears_nothing_of_its_rate_limit(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -148,6 +149,12 @@ def test_an_address_that_cannot_be_is_a_page_for_people_and_json_for_others(
     told = browser.get(path, headers={"accept": "application/json"})
     assert told.status_code == plain_status
     assert told.json()["detail"]
+
+
+def test_the_last_dimension_ends_its_table_without_a_line(site: Site) -> None:
+    names = re.findall(r"<th rowspan=\"\d+\"( class=\"ends\")?>", site.as_local_admin().get("/models").text)
+    assert len(names) > 1
+    assert [bool(name) for name in names] == [False] * (len(names) - 1) + [True]
 
 
 def test_the_page_and_the_api_say_the_same(site: Site) -> None:
