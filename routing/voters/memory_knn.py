@@ -37,7 +37,7 @@ class MemoryKnn:
 
     def vote(self, task: RoutingTask, memory: Memory, pool: Pool) -> Vote:
         if task.embedding is None:
-            return Vote(self.name, {}, reason="The task has no text to compare.")
+            return Vote(self.name, {}, reason="The task's text has no distinctive words to compare.")
         neighbours = memory.neighbours(task.embedding, NEIGHBOURS, without_task=task.key)
         known = [n for n in neighbours if n.model in pool.names]
         if not known:

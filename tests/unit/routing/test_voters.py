@@ -113,7 +113,9 @@ def test_knn_follows_its_neighbours_and_abstains_without_any() -> None:
     assert min(vote.shares, key=lambda m: vote.shares[m]) == "small"
     assert 0 < vote.confidence < 1
     assert voter.vote(task, FixedMemory(), pool).abstains
-    assert voter.vote(make_task(), FixedMemory([neighbour("small", 1.0)]), pool).abstains
+    silent = voter.vote(make_task("1", "to do it all"), FixedMemory([neighbour("small", 1.0)]), pool)
+    assert silent.abstains
+    assert silent.reason == "The task's text has no distinctive words to compare."
     assert voter.vote(task, FixedMemory([neighbour("left-the-pool", 1.0)]), pool).abstains
 
 
