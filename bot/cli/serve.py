@@ -3,13 +3,16 @@
 import logging
 import os
 import signal
+import socket
 import threading
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import structlog
 import typer
 
+from bot.listening import bound, listen
 from store.errors import ConfigurationError
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
@@ -18,13 +21,14 @@ from store.tracing import configure_tracing
 if TYPE_CHECKING:
     from store.database import Database
     from workers.ports import Queue
+    from workers.runtime import Runtime
 
 _log = structlog.get_logger(__name__)
 
 
 def up(
     host: str = typer.Option("", help="Address to listen on. Default: ACROUTER_HOST."),
-    port: int = typer.Option(0, help="Port to listen on. Default: ACROUTER_PORT."),
+    port: int = typer.Option(0, min=0, max=65_535, help="Port to listen on. Default: ACROUTER_PORT."),
 ) -> None:
     """Start the real thing: migrations, web, worker and scheduler in one process.
 
@@ -32,10 +36,11 @@ def up(
     """
     settings = load_settings()
     configure_logging(settings)
-    if settings.embedded:
-        _up_embedded(settings, host or settings.host, port or settings.port)
-    else:
-        _up_web(settings, host or settings.host, port or settings.port)
+    with bound(host or settings.host, port or settings.port) as listener:
+        if settings.embedded:
+            _up_embedded(settings, listener)
+        else:
+            _up_web(settings, listener)
 
 
 def worker(
@@ -56,18 +61,21 @@ def worker(
     use(make_jobs(runtime))
     # Threads: the work is waiting for containers, models and GitHub, and one router serves them all. One more than the
     # tasks, so that a delivery never waits for a task to end.
-    app.worker_main(
-        [
-            "worker",
-            "--pool=threads",
-            f"--concurrency={(concurrency or settings.concurrency) + 1}",
-            "--without-gossip",
-            "--without-mingle",
-            f"--queues={WAKE_QUEUE}",
-            f"--loglevel={settings.log_level}",
-            f"--hostname={runtime.name}@%h",
-        ]
-    )
+    try:
+        app.worker_main(
+            [
+                "worker",
+                "--pool=threads",
+                f"--concurrency={(concurrency or settings.concurrency) + 1}",
+                "--without-gossip",
+                "--without-mingle",
+                f"--queues={WAKE_QUEUE}",
+                f"--loglevel={settings.log_level}",
+                f"--hostname={runtime.name}@%h",
+            ]
+        )
+    finally:
+        _forget(runtime)
 
 
 def beat() -> None:
@@ -103,7 +111,7 @@ def _with_broker() -> Settings:
     return settings
 
 
-def _up_embedded(settings: Settings, host: str, port: int) -> None:
+def _up_embedded(settings: Settings, listener: socket.socket) -> None:
     from bot.assembly import Ticker, make_jobs, make_runtime, open_database, require_github
     from workers.queues import LocalQueue
     from workers.shutdown import GRACE_S, hand_back
@@ -115,11 +123,12 @@ def _up_embedded(settings: Settings, host: str, port: int) -> None:
     _log.info("sandbox", backend=runtime.backend.name, note=runtime.backend.describe())
     runtime.backend.ensure_base(progress=lambda message: _log.info("sandbox.base", step=message))
     jobs = make_jobs(runtime)
+    address = listen(listener)
     queue.start(jobs)
     ticker = Ticker(jobs, settings.reconcile_every_s)
     ticker.start()
     try:
-        _serve(settings, database, queue, host, port)
+        _serve(settings, database, queue, listener, address)
     finally:
         _log.info("shutting down")
         runtime.stopping.set()
@@ -127,6 +136,7 @@ def _up_embedded(settings: Settings, host: str, port: int) -> None:
         hand_back(runtime)
         ticker.stop()
         ended = queue.close(GRACE_S)
+        _forget(runtime)
         database.dispose()
     if not ended:
         # A thread waits for a model. Its task is back in the queue; the interpreter would wait for the thread.
@@ -134,7 +144,18 @@ def _up_embedded(settings: Settings, host: str, port: int) -> None:
         os._exit(0)
 
 
-def _up_web(settings: Settings, host: str, port: int) -> None:
+def _forget(runtime: "Runtime") -> None:
+    """Take this process out of those that are alive, or the dashboard would show it for a while more."""
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlmodel import col, delete
+
+    from store.tables import Heartbeat
+
+    with suppress(SQLAlchemyError), runtime.database.session() as session:  # a database that is down ends nothing worse
+        session.exec(delete(Heartbeat).where(col(Heartbeat.name) == runtime.name))
+
+
+def _up_web(settings: Settings, listener: socket.socket) -> None:
     from bot.assembly import open_database, require_github
     from workers.celery_app import CeleryQueue, make_celery
 
@@ -143,10 +164,12 @@ def _up_web(settings: Settings, host: str, port: int) -> None:
     require_github(settings)
     database = open_database(settings)
     app = make_celery(settings.redis_url, settings.reconcile_every_s)
-    _serve(settings, database, CeleryQueue(app), host, port)
+    _serve(settings, database, CeleryQueue(app), listener, listen(listener))
 
 
-def _serve(settings: Settings, database: "Database", queue: "Queue", host: str, port: int) -> None:
+def _serve(
+    settings: Settings, database: "Database", queue: "Queue", listener: socket.socket, address: tuple[str, int]
+) -> None:
     import uvicorn
 
     from bot.cli.look import link
@@ -156,6 +179,7 @@ def _serve(settings: Settings, database: "Database", queue: "Queue", host: str, 
 
     configure_tracing(settings, "web")
     app = create_app(settings, database, queue)
+    host, port = address
     server = uvicorn.Server(server_config(app, host, port))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -167,4 +191,4 @@ def _serve(settings: Settings, database: "Database", queue: "Queue", host: str, 
     if settings.embedded and is_loopback(host):
         # For people, not for the log's collector: whoever reads it could sign in.
         typer.echo(f"Dashboard, once: {link(settings, host, port, make_link_word(database))}", err=True)
-    server.run()
+    server.run(sockets=[listener])

@@ -1,5 +1,7 @@
 """`acrouter up` alone: SQLite, no Redis, bubblewrap, everything in one process that can die at any moment."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -104,6 +106,25 @@ def test_one_process_leads_from_the_label_to_a_merged_pr(story: Story) -> None:
     assert [(entry.score, entry.final) for entry in story.installation.memory()] == [(1.0, True)]
 
 
+def test_a_second_process_on_the_same_port_says_so_and_starts_nothing(installation: Installation) -> None:
+    first = {installation.processes["web"].pid}
+    installation.wait_for(lambda: installation.workers() == first, "the first one's sign of life")
+    second = subprocess.run(
+        [sys.executable, "-m", "bot", "up", "--host", "127.0.0.1", "--port", str(installation.port)],
+        cwd=installation.folder,
+        env=installation.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (second.returncode, second.stdout) == (2, "")
+    [line] = second.stderr.splitlines()
+    assert line.startswith(f"acrouter: Port {installation.port} of 127.0.0.1 cannot be listened on: Address already")
+    assert "give another --port" in line
+    assert installation.workers() == first
+
+
 def test_a_process_killed_in_mid_attempt_loses_nothing_but_the_attempt(story: Story, endpoint: HeldModels) -> None:
     with endpoint.held() as hold:
         story.begin()
@@ -120,9 +141,12 @@ def test_a_terminated_process_hands_its_task_back_at_once(story: Story, endpoint
     with endpoint.held() as hold:
         story.begin()
         hold.wait_until_reached()
+        pid = story.installation.processes["web"].pid
+        assert pid in story.installation.workers()
         # The model does not answer meanwhile: the task does not wait for it.
         assert story.installation.stop("web") == 0
         assert not hold.expired
+    assert pid not in story.installation.workers(), "nobody takes it for a worker that is alive"
     task = story.installation.task(story.number)
     assert task.state is TaskState.QUEUED, story.installation.history(story.number)
     assert task.lease_owner == ""

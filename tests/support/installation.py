@@ -17,7 +17,7 @@ from sqlmodel import col, func, select
 
 from store.database import Database
 from store.states import TaskState
-from store.tables import Attempt, Decision, History, Ledger, MemoryEntry, Outcome, Task, Verification
+from store.tables import Attempt, Decision, Heartbeat, History, Ledger, MemoryEntry, Outcome, Task, Verification
 from tests.support.forked import ForkedProcess
 from tests.support.services import free_port, wait_until
 
@@ -130,6 +130,11 @@ class Installation:
         """The end of the logs without the scheduler's routine."""
         lines = [line for line in self.logs().splitlines() if "acrouter.reconcile[" not in line]
         return "\n".join(lines[-60:])
+
+    def workers(self) -> set[int]:
+        """The ids of the processes that count as workers which are alive."""
+        with self.database.session() as session:
+            return {int(name.rpartition("-")[2]) for name in session.exec(select(Heartbeat.name))}
 
     def tasks(self) -> Sequence[Task]:
         """The tasks of this story."""
