@@ -55,6 +55,7 @@ def policy(
     learning_rate: float = typer.Option(5e-4, min=1e-6, max=1.0),
 ) -> None:
     """Train a LoRA adapter for the policy voter's model."""
+    from routing.encoders import make_encoder
     from routing.pool import load_pool
     from routing.reward import RewardWeights
     from routing.training.lora import LoraOptions, train_adapter
@@ -66,6 +67,7 @@ def policy(
     taught = lessons(
         _examples(settings, profile, names),
         pool,
+        make_encoder(settings.encoder),
         RewardWeights(settings.reward_score_weight, settings.reward_usd_weight),
     )
     console = Console(stderr=True)
