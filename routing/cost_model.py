@@ -118,9 +118,8 @@ class _Newest:
 
     @cached_property
     def curvature(self) -> Floats:
-        # What costs nothing, as with a model that is free, tells nothing of how dear a task is.
-        paid = self.x[self.usd > 0]
-        found: Floats = paid.T @ paid
+        """Nothing where no attempt cost anything, as of a model that is free: that tells nothing of how dear tasks are."""
+        found: Floats = self.x.T @ self.x * bool(self.usd.any())
         return found
 
 

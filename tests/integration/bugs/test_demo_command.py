@@ -85,7 +85,7 @@ def test_the_overview_says_which_model_is_worth_its_money_and_why_the_last_task_
                 lead = page.get_by_role("region", name="In a sentence")
                 expect(lead).to_contain_text(re.compile(r"scripted-large scripted: \$0\.\d+ a merged PR"))
                 expect(lead).to_contain_text("scripted-medium: none of 1")
-                expect(lead).to_contain_text("because scripted-large got")
+                expect(lead).to_contain_text("because scripted-large begins the plan with the highest expected reward")
                 expect(lead).to_contain_text("scripted-large solved 1 of 1 similar task")
                 expect(lead).to_contain_text("its patch is in PR 4")
                 for name in ("overview", "models", "tasks", "tasks/1", "tasks/2/attempts/1/steps", "budgets", "queue"):
