@@ -118,7 +118,7 @@ class _Newest:
 
     @cached_property
     def curvature(self) -> Floats:
-        """Nothing where no attempt cost anything, as of a model that is free: that tells nothing of how dear tasks are."""
+        """Nothing where no attempt cost anything, as of a free model: that tells nothing of how dear tasks are."""
         found: Floats = self.x.T @ self.x * bool(self.usd.any())
         return found
 
