@@ -50,17 +50,17 @@ class _Synthetic:
         return drawn(len(texts), seed=len(texts))
 
 
-def run(console: Console) -> dict[str, float]:
+def run(console: Console, *, entries: int = ENTRIES, many: int = MANY) -> dict[str, float]:
     """Measure and return the figures by their names."""
-    with console.status("starting from a database of 20,000 entries"):
-        startup_s, rss_mb, router = _startup()
+    with console.status(f"starting from a database of {entries:,} entries"):
+        startup_s, rss_mb, router = _startup(entries)
     task = _task()
     figures = {"decide.p50_ms": _p50_ms(lambda: router.decide(task), _DECISIONS)}
     figures |= {"decide.startup_s": startup_s, "decide.rss_mb": rss_mb}
     figures["decide.after_observation_p50_ms"] = after_observation_p50_ms(router)
     console.print(", ".join(f"{name} {value:.3g}" for name, value in figures.items()))
-    with console.status("1,000,000 entries"):
-        growth, recall, spread = _many(figures["decide.p50_ms"])
+    with console.status(f"{many:,} entries"):
+        growth, recall, spread = grown(figures["decide.p50_ms"], entries, many)
     figures |= {"decide.growth_1m": growth, "decide.recall_1m": recall}
     console.print(f"Of the synthetic vectors, the tenth neighbour's median similarity is {spread:.2f}.")
     try:
@@ -118,17 +118,18 @@ def _evidence(number: int, vector: Vector | None) -> Evidence:
 def after_observation_p50_ms(router: Router) -> float:
     """Return a decision's time after the router learnt of an attempt, so that it fits again what it believes."""
     task = _task()
-    coming = iter(_evidence(ENTRIES + n, vector) for n, vector in enumerate(drawn(_DECISIONS + _WARMING, seed=8)))
+    vectors = drawn(_DECISIONS + _WARMING, seed=8)
+    coming = iter([_evidence(number, vector) for number, vector in enumerate(vectors, start=len(router))])
     return _p50_ms(lambda: router.decide(task), _DECISIONS, before=lambda: router.observe(next(coming)))
 
 
-def _startup() -> tuple[float, float, Router]:
+def _startup(entries: int) -> tuple[float, float, Router]:
     """Return seconds to the first decision of a router that starts from a database, its growth in MB, and itself."""
     encoder: Encoder = _Synthetic()  # type: ignore[assignment]
     with tempfile.TemporaryDirectory(prefix="acrouter-bench-") as folder:
         database = Database(f"sqlite:///{Path(folder) / 'bench.sqlite3'}")
         upgrade(database)
-        vectors = drawn(ENTRIES, seed=1)
+        vectors = drawn(entries, seed=1)
         with database.session() as session:
             for number, vector in enumerate(vectors):
                 save(session, _evidence(number, vector), encoder)
@@ -145,18 +146,18 @@ def _startup() -> tuple[float, float, Router]:
     return took, grown, router
 
 
-def _many(p50_ms: float) -> tuple[float, float, float]:
-    """Return how much longer a decision takes with 1,000,000 entries, the recall@10, and the vectors' spread.
+def grown(p50_ms: float, few: int, many: int) -> tuple[float, float, float]:
+    """Return how much longer a decision takes with many entries, the recall@10 there, and the vectors' spread.
 
     All of a decision but the search is the same however much is remembered: sums are kept, not gone through. So the
-    difference of the two searches is added to the decision at 20,000.
+    difference of the two searches is added to the decision with few, `p50_ms`.
     """
-    vectors = drawn(MANY, seed=2)
+    vectors = drawn(many, seed=2)
     queries = drawn(_QUERIES, seed=3)
     small, large = VectorIndex(_DIMENSIONS), VectorIndex(_DIMENSIONS)
-    rows = np.arange(MANY, dtype=np.int64)
-    small.add_many(rows[:ENTRIES], vectors[:ENTRIES])
-    for start in range(0, MANY, _PART):
+    rows = np.arange(many, dtype=np.int64)
+    small.add_many(rows[:few], vectors[:few])
+    for start in range(0, many, _PART):
         large.add_many(rows[start : start + _PART], vectors[start : start + _PART])
     places = iter(range(1_000_000_000))
     few_ms = _p50_ms(lambda: small.search(queries[next(places) % _QUERIES], 10), _QUERIES)
@@ -165,7 +166,7 @@ def _many(p50_ms: float) -> tuple[float, float, float]:
     for query in queries:
         similarities = vectors @ query
         truth = np.argpartition(-similarities, 10)[:10]
-        hits += len(set(truth.tolist()) & {row for _, row in large.search(query, 10)[1].tolist()})
+        hits += len(np.intersect1d(truth, large.search(query, 10)[1]))
         tenth.append(float(similarities[truth].min()))
     return (p50_ms - few_ms + many_ms) / p50_ms, hits / (10 * _QUERIES), statistics.median(tenth)
 

@@ -79,7 +79,9 @@ class CostModel:
         counts = np.array([len(part.usd) for part in parts])
         paid = np.add.reduceat(every.usd, starts) + PRIOR_ATTEMPTS * np.array([prior[name] for name in names])
         precision = 1 / _variances()
-        curvature = np.sum([part.curvature for part in parts], axis=0) / _NOISE + np.diag(precision)
+        # A free model tells nothing of how dear tasks are; its ratios are 0 below.
+        telling = [part.curvature for part in parts if not part.free]
+        curvature = np.sum(telling, axis=0) / _NOISE + np.diag(precision)
         start = precision * weights
         found = paid / (counts + PRIOR_ATTEMPTS)
         for _ in range(_ROUNDS):
@@ -116,10 +118,14 @@ class _Newest:
     usd: Floats
     """(N,) costs."""
 
+    @property
+    def free(self) -> bool:
+        """Whether no attempt cost anything."""
+        return not self.usd.any()
+
     @cached_property
     def curvature(self) -> Floats:
-        """Nothing where no attempt cost anything, as of a free model: that tells nothing of how dear tasks are."""
-        found: Floats = self.x.T @ self.x * bool(self.usd.any())
+        found: Floats = self.x.T @ self.x
         return found
 
 

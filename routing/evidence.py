@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from routing.errors import RoutingError
 from routing.types import Evidence
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PROVISIONAL_WEIGHT = 0.7
 """What a verifier's score counts against an outcome's 1.0: tests that pass are not yet a merge."""
 
@@ -24,7 +25,7 @@ def precedence(evidence: Evidence) -> tuple[Any, ...]:
     A final score beats a provisional one. Then what the database wrote last wins, since each outcome's score is
     computed there of all that are known (`routing.evidence_store.save_score`), and then the later one. At the same
     moment the lower score wins: more is known of a PR by a request for changes than without it. The rest only makes the
-    order total; of two that are else the same, the one that knows of the earlier attempt stays.
+    order total; of two that are else the same, the one that knows more stays.
     """
     return (
         evidence.final,
@@ -35,8 +36,29 @@ def precedence(evidence: Evidence) -> tuple[Any, ...]:
         evidence.model,
         str(evidence.dimension),
         evidence.task_key,
-        _EPOCH - evidence.made_at,
+        EPOCH - evidence.made_at,
+        evidence.verifier_score is not None,
+        bool(evidence.views),
+        bool(evidence.namings),
     )
+
+
+def completed(evidence: Evidence, other: Evidence) -> Evidence:
+    """Return `evidence` with what only another one of its key knows: the time of the attempt, what was said before it.
+
+    Scores, costs and all else are its own.
+    """
+    verified = evidence.verifier_score
+    if verified is None and evidence.final and other.final:
+        verified = other.verifier_score
+    found = replace(
+        evidence,
+        attempted_at=min(evidence.made_at, other.made_at),
+        views=evidence.views or other.views,
+        namings=evidence.namings or other.namings,
+        verifier_score=verified,
+    )
+    return evidence if precedence(found) == precedence(evidence) else found
 
 
 def validate(evidence: Evidence) -> None:

@@ -6,18 +6,17 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from routing.errors import EncoderError
-from routing.evidence import precedence
+from routing.evidence import EPOCH, precedence
 from routing.index import DIGITS, VectorIndex
 from routing.types import Encoder, Evidence, Neighbour, Vector
 
 CAPACITY = 20_000
 NEIGHBOURS = 10
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -85,7 +84,7 @@ class VectorMemory:
         if vector is not None:
             self._place(evidence.key, entry, vector)
         if entry.row is not None:
-            self._times[entry.row] = (entry.evidence.at - _EPOCH) // _MICROSECOND
+            self._times[entry.row] = (entry.evidence.at - EPOCH) // _MICROSECOND
         evicted = [key for _, key in self._ages[: max(0, len(self._ages) - self._capacity)]]
         for key in evicted:
             self.remove(key)

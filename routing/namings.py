@@ -63,10 +63,6 @@ class NamingRecord:
     def forget(self, key: str) -> None:
         self._book.uncount(key, self._add)
 
-    def recorded(self, key: str) -> Mapping[str, float]:
-        """Return what stands recorded of who named the model of an attempt."""
-        return self._book.get(key).namings if key in self._book else {}
-
     def additions(
         self, configured: Mapping[str, float], named: Mapping[str, Mapping[str, float]], dimension: str
     ) -> dict[str, float]:

@@ -1,28 +1,27 @@
 """The router as a library: decide, observe, escalate, or `run` for all of it."""
 
-import math
 import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
 import numpy as np
 
-from routing import ahead, reasons
+from routing import ahead
 from routing.calibration import Calibration
 from routing.contexts import traits
 from routing.cost_model import CostModel
-from routing.costs import Candidates, candidates
+from routing.costs import candidates
 from routing.dimension import classify, detect_language
 from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft, RoutingError
 from routing.escalation import Option, outlook, plan
-from routing.evidence import precedence, validate
+from routing.evidence import completed, precedence, validate
+from routing.limits import Limits
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
 from routing.namings import NamingRecord
@@ -30,6 +29,7 @@ from routing.orchestrator import Orchestrator
 from routing.pool import ModelPool, ModelSpec, load_pool
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
+from routing.said import OpenDecisions
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
 from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
@@ -38,24 +38,7 @@ from store.settings import Settings
 
 Answer = TypeVar("Answer")
 
-Said = Mapping[str, Mapping[str, float]]
-"""Something that voters said of models: by voter and model."""
-
-_MOST_OPEN_DECISIONS = 5000
 _UNKNOWN_SCORE = 0.5
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What the decisions on one task have told."""
-
-    views: Said
-    namings: Said
-    expected_scores: Mapping[str, float]
-    """By model."""
-
-
-_NOTHING_TOLD = _Told({}, {}, {})
 
 
 class Router:
@@ -108,8 +91,7 @@ class Router:
         self._calibration = Calibration()
         self._record = VoterRecord()
         self._namings = NamingRecord()
-        self._said: OrderedDict[str, _Told] = OrderedDict()
-        """By task, of the newest decisions."""
+        self._open_decisions = OpenDecisions()
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
 
@@ -200,17 +182,15 @@ class Router:
             PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
             EncoderError: the task's embedding has another shape than the encoder's, or the encoder cannot be used.
         """
-        if budget_usd is not None and math.isnan(budget_usd):
-            raise RoutingError("budget_usd is not a number. Give USD, or None for no limit.")
-        for name in (*(allow or ()), *deny, *(() if pinned is None else (pinned,))):
-            self.pool.get(name)
+        limits = Limits(exclude, allow, deny, pinned, budget_usd)
+        limits.check(self.pool)
         # Embedding is slow and needs no lock.
         task = self._embedded(task)
         if pinned is None:
-            task = self._asked_ahead(task, exclude, allow, deny, budget_usd)
+            task = self._asked_ahead(task, limits)
         with self._lock:
             everything = candidates(self.pool, self._costs, task)
-            left_out = _left_out(everything, exclude, allow, deny, budget_usd)
+            left_out = limits.left_out(everything)
             left = everything.without(left_out)
             if pinned in left_out:
                 raise NoModelLeft(f"{pinned} was asked for, but may not be used: {left_out[pinned]}.")
@@ -232,7 +212,7 @@ class Router:
                 budget_usd=budget_usd,
                 left_out=left_out,
             )
-            self._remember(task.key, decision)
+            self._open_decisions.remember(task.key, decision)
             return decision
 
     def observe(self, evidence: Evidence) -> Evidence:
@@ -255,11 +235,11 @@ class Router:
             evidence = replace(evidence, traits=traits(evidence.text))
         with self._lock:
             known = self._memory.evidence(evidence.key)
-            evidence = self._with_what_was_known(evidence)
-            if known is not None and evidence.made_at < known.made_at and precedence(known) > precedence(evidence):
-                self._take_in(replace(known, attempted_at=evidence.made_at))
-            elif known is not None and known.made_at < evidence.made_at:
-                evidence = replace(evidence, attempted_at=known.made_at)
+            if known is not None:
+                evidence = completed(evidence, known)
+            evidence = self._with_what_was_said(evidence)
+            if known is not None and precedence(known) > precedence(evidence):
+                self._take_in(completed(known, evidence))
             self._take_in(evidence)
         return evidence
 
@@ -345,20 +325,13 @@ class Router:
             task = self.task(f"task:{uuid.uuid4().hex}", task)
         return run(self, task, call_model, verify, budget_usd=budget_usd, good_enough=good_enough)
 
-    def _asked_ahead(
-        self,
-        task: RoutingTask,
-        exclude: Collection[str],
-        allow: Collection[str] | None,
-        deny: Collection[str],
-        budget_usd: float | None,
-    ) -> RoutingTask:
+    def _asked_ahead(self, task: RoutingTask, limits: Limits) -> RoutingTask:
         """Ask the slow voters: what they need is read within the lock, and nobody else waits for their answers."""
         if not self._slow_voters:
             return task
         with self._lock:
             everything = candidates(self.pool, self._costs, task)
-            left = everything.without(_left_out(everything, exclude, allow, deny, budget_usd))
+            left = everything.without(limits.left_out(everything))
             calls = ahead.prepare(self._slow_voters, task, self._memory, left) if left.names else {}
         return replace(task, votes_ahead=ahead.ask(calls)) if calls else task
 
@@ -366,30 +339,16 @@ class Router:
         """Return what was expected of a model that has failed: by this decision, else by an earlier one on the task."""
         if model in options:
             return options[model]
-        told = self._said.get(task.key, _NOTHING_TOLD).expected_scores
-        return Option(model, told.get(model, _UNKNOWN_SCORE), 0.0)
+        expected = self._open_decisions.expected_score(task.key, model)
+        return Option(model, _UNKNOWN_SCORE if expected is None else expected, 0.0)
 
-    def _remember(self, task_key: str, decision: RoutingDecision) -> None:
-        # A decision after a failure leaves out who was tried: what was said of those before stays.
-        before = self._said.pop(task_key, _NOTHING_TOLD)
-        expected = {line.model: line.expected_score for line in decision.ranked}
-        self._said[task_key] = _Told(
-            _joined(before.views, decision.views),
-            _joined(before.namings, decision.namings),
-            {**before.expected_scores, **expected},
-        )
-        while len(self._said) > _MOST_OPEN_DECISIONS:
-            self._said.popitem(last=False)
-
-    def _with_what_was_known(self, evidence: Evidence) -> Evidence:
+    def _with_what_was_said(self, evidence: Evidence) -> Evidence:
         """Return evidence with what the verifier and the voters had said, where it is known here."""
-        views = evidence.views or self._record.views(evidence.key)
-        namings = evidence.namings or self._namings.recorded(evidence.key)
-        told = self._said.get(evidence.task_key, _NOTHING_TOLD)
-        views, namings = views or _of(told.views, evidence.model), namings or _of(told.namings, evidence.model)
         verified = evidence.verifier_score
         if evidence.final and verified is None:
             verified = self._calibration.verifier_score(evidence.key)
+        views = evidence.views or self._open_decisions.views(evidence.task_key, evidence.model)
+        namings = evidence.namings or self._open_decisions.namings(evidence.task_key, evidence.model)
         if (views, namings, verified) == (evidence.views, evidence.namings, evidence.verifier_score):
             return evidence
         return replace(evidence, views=views, namings=namings, verifier_score=verified)
@@ -405,33 +364,3 @@ class Router:
                 f"{self.encoder.dimensions} dimensions."
             )
         return task
-
-
-def _of(said: Said, model: str) -> Mapping[str, float]:
-    return {voter: models[model] for voter, models in said.items() if model in models}
-
-
-def _joined(known: Said, new: Said) -> Said:
-    return {
-        voter: {**known.get(voter, {}), **new.get(voter, {})} for voter in (*known, *(v for v in new if v not in known))
-    }
-
-
-def _left_out(
-    pool: Candidates,
-    exclude: Collection[str],
-    allow: Collection[str] | None,
-    deny: Collection[str],
-    budget_usd: float | None,
-) -> dict[str, str]:
-    """Return the models that may not be used, each with why."""
-    whys = {}
-    for name in pool.names:
-        cost = pool.expected_cost_usd(name)
-        if name in deny or (allow is not None and name not in allow):
-            whys[name] = "not allowed here"
-        elif name in exclude:
-            whys[name] = "tried already or not available"
-        elif budget_usd is not None and cost > budget_usd:
-            whys[name] = reasons.too_dear(cost, budget_usd)
-    return whys

@@ -34,10 +34,6 @@ class VoterRecord:
     def forget(self, key: str) -> None:
         self._book.uncount(key, self._add)
 
-    def views(self, key: str) -> Mapping[str, float]:
-        """Return what stands recorded of the voters' views of an attempt."""
-        return self._book.get(key).views if key in self._book else {}
-
     def weights(self, configured: Mapping[str, float], dimension: str) -> dict[str, float]:
         """Return each voter's weight on a dimension."""
         found = {}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -83,6 +84,20 @@ def test_namings_stay_where_no_voter_believes_anything() -> None:
         make_pool(), voter_weights={"namer": 1.0}, factories={"namer": lambda _: FixedVoter("namer", {"small": 1.0})}
     )
     assert router.observe(make_evidence("k", "small", 1.0, namings={"namer": 0.67})).namings == {"namer": 0.67}
+
+
+def test_what_was_said_before_an_attempt_is_known_whichever_of_its_evidences_comes_first() -> None:
+    said = make_evidence("k", "small", 0.4, views={"a": 0.9, "b": 0.1}, namings={"namer": 0.5}, minutes=1)
+    merged = make_evidence("k", "small", 1.0, final=True, minutes=9)
+    judged = make_evidence("k", "small", 0.0, final=True, verifier_score=0.4, minutes=5)
+    kept = []
+    for order in permutations((said, merged, judged)):
+        router = Router(make_pool())
+        for evidence in order:
+            router.observe(evidence)
+        last = router.observe(merged)
+        kept.append((last.views, last.namings, last.verifier_score, last.made_at, scores(decided(router))))
+    assert kept == [(said.views, said.namings, 0.4, said.at, kept[0][4])] * 6
 
 
 @pytest.mark.parametrize("given", [{"max_attempts": 0}, {"memory_capacity": 0}])
