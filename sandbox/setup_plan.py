@@ -31,6 +31,8 @@ _BUILD_FILES = (
     "Cargo.lock",
     *(n for n, _, _, _ in _NODE_LOCKS),
 )
+_KEY_VERSION = b"5"
+"""Raise it where the same files are set up in another way: what was kept before is not used again."""
 _KEYED = frozenset({*METADATA, *REQUIREMENTS, *LOCKS, *_BUILD_FILES})
 """What a set-up's result depends on, besides its commands."""
 
@@ -113,7 +115,7 @@ def _cache_key(
 ) -> str:
     digest = hashlib.sha256()
     parts = [
-        b"5",
+        _KEY_VERSION,
         shared_with.encode(),
         base.encode(),
         *(command.encode() for command in commands),

@@ -15,6 +15,7 @@ from store.scrub import scrub
 from store.states import OutcomeKind, TaskKind, TaskState
 from store.tables import Task
 from templates import render
+from templates.escape import usd
 from workers import outcomes
 from workers.attempts import Attempted
 from workers.configuration import in_force
@@ -49,6 +50,8 @@ class ForgeTarget:
             self._fetch(run, mirror, words.refs)
         missing = self._fetch_parts(run, mirror, words.base_sha, config)
         budget = min(task.budget_usd, config.budget_usd or task.budget_usd)
+        if budget < task.budget_usd:
+            run.note(f"Its budget is {usd(budget)} in place of {usd(task.budget_usd)}, by budget_usd in {CONFIG_FILE}.")
         # A secret that somebody pasted goes to no model and into no memory; and Postgres takes no NUL.
         title, text, asked = (scrub(said.replace("\x00", "")) for said in (words.title, words.text, words.asked))
         run.update(title=title, text=asked, base_ref=words.base_ref, base_sha=words.base_sha, budget_usd=budget)

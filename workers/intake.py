@@ -11,6 +11,7 @@ from store.settings import Settings
 from store.states import TaskKind, TaskState, Trigger
 from store.tables import Task
 from store.types import utc_now
+from templates.escape import usd
 from workers import budgets
 from workers.history import record
 from workers.locks import take_turn
@@ -91,12 +92,13 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
                 hint=scrub(new.hint),
                 pinned_model=new.pinned_model,
                 branch=new.branch,
-                budget_usd=min(new.budget_usd, most) if new.budget_usd is not None else most,
+                budget_usd=most if new.budget_usd is None else min(new.budget_usd, most),
             )
             session.add(task)
             session.flush()
             assert task.id is not None
-            record(session, task, TaskState.QUEUED, _welcome(new), trigger=new.trigger, requested_by=new.requested_by)
+            welcome = _welcome(new) + _lowered(new.budget_usd, most)
+            record(session, task, TaskState.QUEUED, welcome, trigger=new.trigger, requested_by=new.requested_by)
             answer = Started(task.id)
     if isinstance(answer, Started):
         queue.work(answer.task_id)
@@ -130,6 +132,13 @@ def _within_caps(session: Session, new: NewTask, settings: Settings) -> Refused 
         if used.used_up:
             return Refused(used.cap.refusal())
     return None
+
+
+def _lowered(asked: float | None, most: float) -> str:
+    """Return what to add to the welcome where the task gets less than a person asked for."""
+    if asked is None or asked <= most:
+        return ""
+    return f" Its budget is {usd(most)} in place of {usd(asked)}: an operator can raise ACROUTER_TASK_BUDGET_USD."
 
 
 def _welcome(new: NewTask) -> str:

@@ -222,9 +222,11 @@ def test_a_repository_without_tests_gets_a_draft_that_says_so(tell: Tell, make_b
 
 
 def test_a_budget_that_pays_for_nothing_is_said_to_be_too_small(tell: Tell) -> None:
-    story = tell("poor")
-    story.begin("/route fix model=scripted-large budget=0.01")
+    story = tell("poor", config=f"{CONFIG}budget_usd: 0.01\n")
+    story.begin("/route fix model=scripted-large budget=0.02")
     task = story.ends()
+    history = "\n".join(story.installation.history(story.number))
+    assert "Its budget is $0.0100 in place of $0.0200, by budget_usd in .acrouter.yml." in history
     assert task.state in (TaskState.NO_FIX, TaskState.REFUSED)
     story.told("budget", "$0.01", "/route retry")
     assert story.labels() == {"acrouter:failed"}

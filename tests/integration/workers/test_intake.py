@@ -84,6 +84,19 @@ def test_the_operators_task_budget_bounds_what_a_person_asks_for(
         assert session.get_one(Task, started.task_id).budget_usd == given
 
 
+def test_a_person_is_told_that_the_task_gets_less_than_was_asked_for(database: Database, queue: QueueOfNames) -> None:
+    within = start_task(database, queue, new_task(target="42/issues/1", budget_usd=1.0), settings(task_budget_usd=1.0))
+    above = start_task(database, queue, new_task(target="42/issues/2", budget_usd=9.5), settings(task_budget_usd=1.0))
+    assert isinstance(within, Started)
+    assert isinstance(above, Started)
+    with database.session() as session:
+        reasons = [session.get_one(Task, started.task_id).reason for started in (within, above)]
+    assert "budget" not in reasons[0]
+    assert reasons[1].endswith(
+        " Its budget is $1.00 in place of $9.50: an operator can raise ACROUTER_TASK_BUDGET_USD."
+    )
+
+
 def test_a_waiting_task_stops_at_once(database: Database, queue: QueueOfNames) -> None:
     started = start_task(database, queue, new_task(), settings())
     assert isinstance(started, Started)
