@@ -30,6 +30,7 @@ from workers.history import record
 from workers.judging import judge_for
 from workers.reports import try_report
 from workers.run import AttemptMeter, Run
+from workers.stop_watch import ended_by_a_stop
 from workers.trajectories import GrowingTrajectory
 from workers.verdicts import verification_row
 
@@ -99,7 +100,11 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
 
 
 def verify_attempt(run: Run, work: Work, attempt: Attempt, made: Sequence[Attempted]) -> Attempted:
-    """Judge a finished attempt's patch by the repository's own tests, before and after, and beside those `made`."""
+    """Judge a finished attempt's patch by the repository's own tests, before and after, and beside those `made`.
+
+    Raises:
+        StoppedByPerson, HandBack, LeaseLost: the work may not go on; there is no verdict.
+    """
     run.advance(
         TaskState.VERIFYING,
         f"Attempt {attempt.number}: running the tests.",
@@ -128,7 +133,7 @@ def verify_attempt(run: Run, work: Work, attempt: Attempt, made: Sequence[Attemp
         earlier=_of_other_models(run, attempt, made),
         judge=judge_for(run, work, attempt),
     )
-    with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
+    with span("verify", task_id=run.task_id, attempt=attempt.number, model=attempt.model), ended_by_a_stop(run):
         result = verify(request, work.sandboxes, work.source.mirror)
     if before is None and result.baseline is not None:
         kept.keep(key, result.baseline)

@@ -19,6 +19,7 @@ from store.settings import Settings
 from store.states import TaskState
 from workers.environments import Environment, WithServices, prepare_environment
 from workers.run import Run
+from workers.stop_watch import ended_by_a_stop
 from workers.targets import Source, Target
 
 
@@ -53,15 +54,16 @@ def prepared(run: Run, target: Target) -> Iterator[Work]:
         source.mirror.archive(source.base_sha, archive)
         run.check()
         limits = sandbox_limits(run.runtime.settings)
-        environment = prepare_environment(
-            run,
-            source.config,
-            archive,
-            labels(run),
-            limits,
-            shared_with=source.shares_setup_with,
-            missing_already=source.missing,
-        )
+        with ended_by_a_stop(run):
+            environment = prepare_environment(
+                run,
+                source.config,
+                archive,
+                labels(run),
+                limits,
+                shared_with=source.shares_setup_with,
+                missing_already=source.missing,
+            )
         spec = SandboxSpec(environment.image, labels(run), limits)
         task = run.task()
         # A person's word, by a label or the repository's configuration, goes before what the text looks like.

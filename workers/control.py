@@ -29,7 +29,8 @@ def request_stop(
     """Ask for the end of the open task on a target and return it, or None where there is none.
 
     `why` says what the person did where they did not ask for it in words, e.g. `who closed it`.
-    A waiting task ends at once; a running one ends before its next model call.
+    A waiting task ends at once; a running one before its next model call, or within seconds
+    where a set-up or a verification runs (`workers.stop_watch`).
     """
     found = latest_task(database, repository_id, target_number)
     if found is None:

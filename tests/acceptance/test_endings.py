@@ -235,6 +235,18 @@ def test_a_budget_that_pays_for_nothing_is_said_to_be_too_small(tell: Tell) -> N
     story.leaves_nothing()
 
 
+def test_route_stop_ends_a_set_up_at_once(tell: Tell) -> None:
+    story = tell("waiting", config=f"{CONFIG}setup: ['sleep 500']\n")
+    story.begin("/route fix")
+    story.installation.wait_for(story.installation.containers, "the set-up's sandbox")
+    story.command("/route stop")
+    task = story.ends()
+    assert task.state is TaskState.STOPPED
+    story.told("Stopped by maintainer", "/route retry")
+    assert story.attempts() == []
+    story.leaves_nothing()
+
+
 def test_route_stop_ends_a_running_task(tell: Tell, endpoint: HeldModels) -> None:
     story = tell("stopped")
     with endpoint.held() as hold:
