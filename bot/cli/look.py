@@ -192,11 +192,13 @@ def dashboard() -> None:
 
 def link(settings: Settings, host: str, port: int, word: str) -> str:
     """Return the address of a one-time link."""
-    return f"{settings.public_url.rstrip('/') or _local_url(host, port)}/sign-in/link/{word}"
+    return f"{settings.public_url.rstrip('/') or local_url(host, port)}/sign-in/link/{word}"
 
 
-def _local_url(host: str, port: int) -> str:
-    return f"http://{host if host not in ('0.0.0.0', '::') else '127.0.0.1'}:{port}"  # noqa: S104
+def local_url(host: str, port: int) -> str:
+    """Return where this machine finds what listens on `host`; an IPv6 address stands in brackets (RFC 3986, 3.2.2)."""
+    found = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
+    return f"http://[{found}]:{port}" if ":" in found else f"http://{found}:{port}"
 
 
 def _require_answer(settings: Settings) -> None:
@@ -207,7 +209,7 @@ def _require_answer(settings: Settings) -> None:
     """
     import httpx
 
-    here = _local_url(settings.host, settings.port)
+    here = local_url(settings.host, settings.port)
     places = [here, settings.public_url.rstrip("/")] if settings.public_url else [here]
     for place in places:
         with suppress(httpx.HTTPError, httpx.InvalidURL):

@@ -172,7 +172,7 @@ def _serve(
 ) -> None:
     import uvicorn
 
-    from bot.cli.look import link
+    from bot.cli.look import link, local_url
     from bot.dashboard.sign_in import is_loopback
     from bot.dashboard.tokens import make_link_word
     from bot.web import create_app, server_config
@@ -187,7 +187,7 @@ def _serve(
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
-    _log.info("listening", url=f"http://{host}:{port}")
+    _log.info("listening", url=local_url(host, port), host=host)
     if settings.embedded and is_loopback(host):
         # For people, not for the log's collector: whoever reads it could sign in.
         typer.echo(f"Dashboard, once: {link(settings, host, port, make_link_word(database))}", err=True)
