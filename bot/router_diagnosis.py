@@ -11,6 +11,7 @@ from routing.voters import make_voters
 from routing.voters.optional import configured
 from store.errors import AcrouterError
 from store.settings import Settings
+from store.types import utc_now
 
 
 def check_encoder(settings: Settings) -> Iterator[Finding]:
@@ -55,6 +56,13 @@ def check_models(settings: Settings) -> Iterator[Finding]:
             yield Finding("wrong", what, found, "Write PROVIDER/MODEL, e.g. openai/NAME or anthropic/NAME.")
         else:
             yield Finding("ok", what, _price_and_prior(pool, spec))
+        if spec.since is not None and spec.since > utc_now().date():
+            yield Finding(
+                "warning",
+                what,
+                f"since ({spec.since}) is in the future: until then nothing is learnt of it",
+                "Give the day on which this model came to stand behind the name.",
+            )
         cached = spec.cached_input_usd_per_mtok
         if cached is not None and cached > spec.input_usd_per_mtok:
             yield Finding(

@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -60,6 +62,8 @@ class ModelSpec(BaseModel):
     """Further arguments of `litellm.completion`, e.g. temperature."""
     agent: ProgramSpec | None = None
     """The program that works with this model; None: mini-swe-agent."""
+    since: date | None = None
+    """The day (UTC) from which the name stands for this model: what was attempted before says nothing of it."""
     enabled: bool = True
     scripted: bool = False
     """Its answers are prepared and it is labelled so wherever it shows: for demonstrations and tests."""
@@ -76,6 +80,16 @@ class ModelSpec(BaseModel):
     def _no_key_in_extra(cls, value: dict[str, Any]) -> dict[str, Any]:
         if found := _secret_in(value):
             raise ValueError(f"'{found}': {_KEYS_ELSEWHERE}.")
+        return value
+
+    @field_validator("since", mode="before")
+    @classmethod
+    def _day(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            with suppress(ValueError):
+                return date.fromisoformat(value)
+        if value is not None and type(value) is not date:
+            raise ValueError("give a day, as in 'since: 2026-11-24'.")
         return value
 
     @model_validator(mode="after")
@@ -145,6 +159,15 @@ class ModelPool:
         raise PoolError(
             f"unknown model '{name}'.{did_you_mean(name, self.names)} The pool has: {', '.join(self.names)}."
         )
+
+    def stood_for(self, name: str, moment: datetime) -> str:
+        """Return what a model's name stood for at a moment: the name itself, or that of one which has left the pool."""
+        since = self._since.get(name)
+        return name if since is None or moment.astimezone(UTC).date() >= since else f"{name} before {since}"
+
+    @cached_property
+    def _since(self) -> dict[str, date]:
+        return {spec.name: spec.since for spec in self.models if spec.since is not None}
 
     def only(self, allow: Collection[str] | None = None, deny: Collection[str] = ()) -> "ModelPool":
         """Return the pool without the denied models and, where `allow` is given, without any that it lacks.

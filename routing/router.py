@@ -244,6 +244,9 @@ class Router:
         return evidence
 
     def _take_in(self, evidence: Evidence) -> None:
+        stood_for = self.pool.stood_for(evidence.model, evidence.made_at)
+        if stood_for != evidence.model:
+            evidence = replace(evidence, model=stood_for)
         numbers = evidence.bare
         # Nothing is learnt from a vector of another encoder: `routing.reencoding` replaces it in the background.
         learnt = evidence if evidence.encoder == self.encoder.name else numbers

@@ -82,12 +82,14 @@ def policy(
 
 def _examples(settings: Settings, profile: Path | None, names: list[str] | None) -> "list[Example]":
     """Of the own history models may be missing from the pool, they left it; a profile's are held against it."""
+    from routing.pool import load_pool
     from routing.training.examples import read_history, read_profile
 
     if profile is None:
         from bot.assembly import open_database
 
-        return read_history(open_database(settings))
+        pool = load_pool(settings.models_file) if settings.models_file.exists() else None
+        return read_history(open_database(settings), pool)
     examples = read_profile(profile)
     for example in examples:
         for model in example.results:

@@ -12,6 +12,7 @@ from sqlmodel import col
 
 from routing.dimension import classify, detect_language
 from routing.errors import TrainingError
+from routing.pool import ModelPool
 from routing.reward import RewardWeights, reward
 from routing.types import Dimension, Evidence
 from store.database import Database
@@ -116,8 +117,11 @@ def read_profile(path: Path) -> list[Example]:
     )
 
 
-def read_history(database: Database) -> list[Example]:
-    """Return the examples of this installation's own memory; rows without text are left out."""
+def read_history(database: Database, pool: ModelPool | None = None) -> list[Example]:
+    """Return the examples of this installation's own memory; rows without text are left out.
+
+    The `pool` knows which of its names once stood for other models.
+    """
     row = MemoryEntry
     query = (
         sqlalchemy.select(
@@ -130,6 +134,7 @@ def read_history(database: Database) -> list[Example]:
             col(row.model),
             col(row.score),
             col(row.cost_usd),
+            col(row.created_at),
         )
         .where(col(row.text) != "")
         .order_by(col(row.id))
@@ -137,8 +142,17 @@ def read_history(database: Database) -> list[Example]:
     with database.session() as session:
         rows = session.execute(query).all()
     return _grouped(
-        (key, title, text, _dimension(dimension, title, text), language, repository, model, Result(score, cost))
-        for key, title, text, dimension, language, repository, model, score, cost in rows
+        (
+            key,
+            title,
+            text,
+            _dimension(dimension, title, text),
+            language,
+            repository,
+            model if pool is None else pool.stood_for(model, made_at),
+            Result(score, cost),
+        )
+        for key, title, text, dimension, language, repository, model, score, cost, made_at in rows
     )
 
 

@@ -70,6 +70,15 @@ def test_a_model_without_a_provider_and_one_whose_cache_costs_more_are_found(doc
     assert "cached_input_usd_per_mtok (3) is above" in odd.found
 
 
+def test_a_model_that_is_to_come_later_is_found(doctor: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "models.yaml").write_text(
+        f"models: [{{name: new, litellm_id: openai/new, {PRICE}, since: 2999-01-01}}]\n"
+    )
+    later = told(doctor(), "model new")
+    assert later.level == "warning"
+    assert "since (2999-01-01) is in the future" in later.found
+
+
 def test_a_network_that_fails_is_no_matter_of_credentials(doctor: Doctor) -> None:
     found = told(
         doctor(

@@ -1,6 +1,7 @@
 """models.yaml: what is refused, and in which words."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,22 @@ def test_a_key_is_read_when_it_is_needed(tmp_path: Path) -> None:
     assert resolve_key(spec("c")) is None
     with pytest.raises(PoolError, match="the environment variable B_KEY is not set"):
         resolve_key(by_name, {"B_KEY": " "})
+
+
+@pytest.mark.parametrize("since", ["2026-11-24", "'2026-11-24'"])
+def test_a_name_stands_for_its_model_from_the_day_that_the_entry_says(tmp_path: Path, since: str) -> None:
+    pool = load_pool(written(tmp_path, f"models:{ENTRY}    since: {since}\n"))
+    east = timezone(timedelta(hours=3))
+    moments = {
+        datetime(2026, 11, 23, 23, 59, tzinfo=UTC): "small before 2026-11-24",
+        datetime(2026, 11, 24, tzinfo=UTC): "small",
+        datetime(2026, 11, 24, 2, tzinfo=east): "small before 2026-11-24",  # by the clock of UTC
+    }
+    assert {moment: pool.stood_for("small", moment) for moment in moments} == moments
+    assert pool.stood_for("one that has left", datetime(2020, 1, 1, tzinfo=UTC)) == "one that has left"
+
+
+@pytest.mark.parametrize("since", ["last week", "2026-11-24 10:00:00", "20261124", "2026-11-24T00:00:00Z"])
+def test_a_day_that_is_none_is_refused(tmp_path: Path, since: str) -> None:
+    told = refused(tmp_path, f"models:{ENTRY}    since: {since}\n")
+    assert "models.0 (small).since: give a day, as in 'since: 2026-11-24'." in told

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from datetime import date
 from itertools import permutations
 
 import numpy as np
@@ -98,6 +99,40 @@ def test_what_was_said_before_an_attempt_is_known_whichever_of_its_evidences_com
         last = router.observe(merged)
         kept.append((last.views, last.namings, last.verifier_score, last.made_at, scores(decided(router))))
     assert kept == [(said.views, said.namings, 0.4, said.at, kept[0][4])] * 6
+
+
+def replaced_pool(day: date) -> ModelPool:
+    """`large` stands for another model since a day."""
+    specs = make_pool().models
+    return ModelPool(tuple(s.model_copy(update={"since": day}) if s.name == "large" else s for s in specs))
+
+
+def test_what_another_model_of_its_name_did_before_says_nothing_of_a_model() -> None:
+    pool = replaced_pool(date(2026, 1, 2))
+    replaced, gone = Router(pool), Router(pool)
+    for router, name in ((replaced, "large"), (gone, "one that has left")):
+        for number in range(40):
+            router.observe(make_evidence(f"k{number}", name, 0.0, cost_usd=9.0, minutes=number))
+    assert len(replaced) == 40, "its attempts still tell how hard tasks are"
+    assert scores(decided(replaced)) == pytest.approx(scores(decided(gone)))
+    costs = [{line.model: line.expected_cost_usd for line in decided(router).ranked} for router in (replaced, gone)]
+    assert costs[0] == pytest.approx(costs[1])
+
+
+def test_what_a_model_did_since_it_came_counts_in_any_order_of_its_evidence() -> None:
+    old = [make_evidence(f"a{n}", "large", 1.0, minutes=n, text=TEXT) for n in range(5)]
+    new = [make_evidence(f"b{n}", "large", 0.0, minutes=24 * 60 + n, text=TEXT) for n in range(5)]
+    late = make_evidence("c", "large", 1.0, final=True, minutes=48 * 60, attempted_at=old[0].at, text=TEXT)
+    forwards, backwards, without = (Router(replaced_pool(date(2026, 1, 2))) for _ in range(3))
+    for evidence in (*old, *new, late):
+        assert forwards.observe(evidence).model == "large", "the database keeps the pool's name"
+    for evidence in reversed((*old, *new, late, late)):
+        backwards.observe(evidence)
+    for evidence in new:
+        without.observe(evidence)
+    assert scores(decided(forwards)) == scores(decided(backwards))
+    assert scores(decided(without))["large"] < scores(decided(Router(make_pool())))["large"]
+    assert {near.model for near in decided(forwards).neighbours} == {"large", "large before 2026-01-02"}
 
 
 @pytest.mark.parametrize("given", [{"max_attempts": 0}, {"memory_capacity": 0}])
