@@ -37,6 +37,7 @@ from routing.logits import sigmoid
 from routing.pool import ModelPool
 
 PROCESSES = 2
+_FILE_WIDTH = 160
 INFORMED = "informed"
 PLAYERS = (ROUTER, "peer.linucb", "peer.lints", "peer.knn", "peer.epsilon_greedy", "peer.random", "peer.best_chain")
 
@@ -150,6 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except StreamError as error:
         parser.error(str(error))
     console = Console()
+    if not console.is_terminal:  # a file is as wide as the table
+        console = Console(width=_FILE_WIDTH)
     table = Table("kind of world", *(player.removeprefix("peer.") for player in given.players))
     found = {}
     for name, draw in drawn.items():
