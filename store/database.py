@@ -61,16 +61,23 @@ class Database:
         """Connect once.
 
         Raises:
-            ConfigurationError: it cannot be reached or opened; the message gives the first line of the reason.
+            ConfigurationError: it cannot be reached or opened (the message gives the first line of the reason), or
+                there are texts that it cannot hold.
         """
+        shown = self.engine.url.render_as_string(hide_password=True)
         try:
-            self.engine.connect().close()
+            with self.engine.connect() as connection:
+                encoding = "UTF8" if self.is_sqlite else connection.exec_driver_sql("SHOW server_encoding").scalar_one()
         except DBAPIError as error:
             reason = str(error.orig).strip().partition("\n")[0]
             raise ConfigurationError(
-                f"The database at {self.engine.url.render_as_string(hide_password=True)} cannot be opened: {reason}. "
-                "Start it or correct DATABASE_URL."
+                f"The database at {shown} cannot be opened: {reason}. Start it or correct DATABASE_URL."
             ) from error
+        if encoding != "UTF8":
+            raise ConfigurationError(
+                f"The database at {shown} has the encoding {encoding}, in which people's words cannot be kept. Make "
+                "another: CREATE DATABASE acrouter ENCODING 'UTF8' TEMPLATE template0."
+            )
 
     def dispose(self) -> None:
         """Close every pooled connection."""
@@ -96,7 +103,15 @@ def _engine(url: str) -> Engine:
         event.listen(engine, "begin", _begin_immediate)
         return engine
     if backend == "postgresql":
-        return create_engine(parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        # The driver would take over a server's own encoding, and give bytes where that is SQL_ASCII.
+        return create_engine(
+            parsed,
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=20,
+            connect_args={"client_encoding": "utf8"},
+        )
     raise ConfigurationError(f"DATABASE_URL: '{backend}' is not supported. Use sqlite or postgresql.")
 
 
