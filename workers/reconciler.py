@@ -79,10 +79,15 @@ def _revive(session: Session, task: Task) -> None:
 
 
 def _forgotten_deliveries(runtime: Runtime) -> list[int]:
+    now = utc_now()
     with runtime.database.session() as session:
         found = session.exec(
             select(Delivery.id)
-            .where(Delivery.state == DeliveryState.RECEIVED, col(Delivery.received_at) < utc_now() - _GRACE)
+            .where(
+                Delivery.state == DeliveryState.RECEIVED,
+                col(Delivery.received_at) < now - _GRACE,
+                or_(col(Delivery.not_before).is_(None), col(Delivery.not_before) <= now),
+            )
             .order_by(col(Delivery.id))
             .limit(_BATCH)
         ).all()

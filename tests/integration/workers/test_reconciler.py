@@ -154,6 +154,18 @@ def test_a_forgotten_delivery_is_brought_back_and_a_fresh_one_is_left_to_its_wor
     assert woken(runtime).deliveries == [old.id]
 
 
+def test_deliveries_that_must_wait_keep_no_later_one_from_being_brought_back(runtime: Runtime) -> None:
+    with runtime.database.session() as session:
+        waiting = [
+            Delivery(guid=f"waits-{number}", event="issues", payload=b"{}", received_at=PAST, not_before=FUTURE)
+            for number in range(150)
+        ]
+        forgotten = Delivery(guid="forgotten", event="issues", payload=b"{}", received_at=PAST, not_before=PAST)
+        session.add_all([*waiting, forgotten])
+    reconcile(runtime)
+    assert woken(runtime).deliveries == [forgotten.id]
+
+
 def test_words_that_were_not_written_are_written(runtime: Runtime, forge: MemoryForge) -> None:
     add_task(runtime.database, state=TaskState.NO_FIX, reason="Nothing was found.", updated_at=PAST)
     reconcile(runtime)
