@@ -16,7 +16,7 @@ from bot.dashboard import periods, stats
 from bot.dashboard.access import ForbiddenError, NotFoundError, reader_of
 from bot.dashboard.board import Board
 from bot.dashboard.roles import Role, Viewer
-from bot.dashboard.task_list import mask, parse_filter
+from bot.dashboard.task_list import TaskFilter, mask, parse_filter
 from store.database import Database
 from store.suggest import did_you_mean
 from store.tables import Attempt, AuditEntry, Decision, History, Ledger, Outcome, Task, Verification
@@ -78,11 +78,11 @@ def routes(board: Board) -> APIRouter:
         if name == "audit" and not reader.may(Role.ADMIN):
             raise ForbiddenError("The audit log is for admins.")
         rows: Iterable[Sequence[Any]]
-        match name:
+        match name:  # what the address asks for is read here: once a byte is sent, nothing can be refused
             case "tasks":
-                rows = _tasks(board, reader, request)
+                rows = _tasks(board, reader, parse_filter(request.query_params))
             case "models":
-                rows = _models(board, reader, days)
+                rows = _models(board, reader, periods.of_days(days))
             case _ if name in _TABLES:
                 rows = _rows(board.database, name, reader)
             case _:
@@ -98,10 +98,10 @@ def routes(board: Board) -> APIRouter:
     return router
 
 
-def _tasks(board: Board, reader: Viewer, request: Request) -> Iterator[Sequence[Any]]:
+def _tasks(board: Board, reader: Viewer, wanted: TaskFilter) -> Iterator[Sequence[Any]]:
     facts = board.facts_for(reader)
     with board.database.reading() as session:
-        ids = facts.tasks.id[mask(session, facts, parse_filter(request.query_params))].tolist()
+        ids = facts.tasks.id[mask(session, facts, wanted)].tolist()
     columns: Sequence[Any] = (
         *(Task.id, Task.repository_id, Task.kind, Task.trigger, Task.target_number, Task.requested_by, Task.title),
         *(Task.dimension, Task.language, Task.state, Task.reason, Task.budget_usd, Task.pr_number, Task.pr_url),
@@ -114,8 +114,7 @@ def _tasks(board: Board, reader: Viewer, request: Request) -> Iterator[Sequence[
             yield from session.execute(select(*columns).where(chosen).order_by(col(Task.id))).all()
 
 
-def _models(board: Board, reader: Viewer, days: int) -> Iterator[Sequence[Any]]:
-    period = periods.of_days(days)
+def _models(board: Board, reader: Viewer, period: periods.Period) -> Iterator[Sequence[Any]]:
     facts = board.facts_for(reader)
     yield (
         *("model", "attempts", "merged", "decided", "success", "success_low", "success_high", "waiting", "unusable"),

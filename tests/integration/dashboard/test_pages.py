@@ -119,6 +119,20 @@ def test_every_table_comes_as_csv(site: Site) -> None:
     assert "Did you mean &#39;ledger&#39;?" in browser.get("/export/legder.csv").text
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/export/tasks.csv?state=nonsense", "there is no &#39;nonsense&#39;"),
+        ("/export/tasks.csv?since=yesterday", "&#39;yesterday&#39; is no day"),
+        ("/export/models.csv?days=13", "13 is not offered"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_before_a_byte_of_it_is_sent(site: Site, path: str, said: str) -> None:
+    answer = site.as_local_admin().get(path)
+    assert answer.status_code == 400
+    assert said in answer.text
+
+
 def test_a_filter_that_cannot_be_is_explained(site: Site) -> None:
     browser = site.as_local_admin()
     answer = browser.get("/tasks?state=mergde")
