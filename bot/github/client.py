@@ -52,6 +52,8 @@ PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
 _TIMEOUT_S = 20
 _MARGIN = timedelta(minutes=5)
 """A token is not used in the last minutes of its hour."""
+_MOST_OPEN = 8
+"""Clients of one thread: each keeps a connection open, and an organisation may have thousands of repositories."""
 
 # Reads that failed on the way or at GitHub are asked again at once; writes never are, and neither is a rate limit.
 _READ_RETRIES = Retry(
@@ -102,11 +104,13 @@ class Clients:
         """
         token = self._kept_token(ref)
         clients: dict[int, tuple[str, Github]] = self._own.__dict__.setdefault("clients", {})
-        kept = clients.get(ref.id)
-        if kept is None or kept[0] != token.value:
-            if kept is not None:
-                kept[1].close()
-            kept = clients[ref.id] = (token.value, self._client(Auth.Token(token.value)))
+        kept = clients.pop(ref.id, None)
+        if kept is not None and kept[0] != token.value:
+            kept[1].close()
+            kept = None
+        clients[ref.id] = kept = kept or (token.value, self._client(Auth.Token(token.value)))
+        if len(clients) > _MOST_OPEN:
+            clients.pop(next(iter(clients)))[1].close()  # the one that was used longest ago
         return kept[1].get_repo(ref.full_name)
 
     @contextmanager
