@@ -128,10 +128,10 @@ class BubblewrapBackend:
     def remove_leftovers(self, running_tasks: Callable[[], frozenset[str]]) -> int:
         found = self._records()
         keep = running_tasks()
-        return sum(self._end(path) for path, record in found if record.get("task", "") not in keep)
+        return sum(self._end(path, record) for path, record in found if _is_left_over(record, keep))
 
     def remove_task(self, task: str) -> int:
-        return sum(self._end(path) for path, record in self._records() if record.get("task") == task)
+        return sum(self._end(path, record) for path, record in self._records() if record.get("task") == task)
 
     def evict(self, limits: CacheLimits) -> int:
         return evict_folders(self.environment("env-").parent, "env-*", limits, self._environments)
@@ -216,20 +216,30 @@ class BubblewrapBackend:
                 found.append((path, json.loads(path.read_text(encoding="utf-8"))))
         return found
 
-    def _end(self, path: Path) -> bool:
-        """End the sandbox of a record, if it still runs; the start time tells it from a later process of that id."""
-        record = json.loads(path.read_text(encoding="utf-8"))
-        pid = int(record["pid"])
-        started = _start_time(pid)
-        alive = bool(started) and started == record["started"]
+    def _end(self, path: Path, record: Mapping[str, Any]) -> bool:
+        """End the sandbox of a record, and return whether it still ran."""
+        alive = _is_alive(record)
         if alive:
+            pid = int(record["pid"])
             # What runs inside dies with the outer process, but a moment later.
-            processes = {pid: started} | {child: _start_time(child) for child in _children(pid)}
+            processes = {pid: record["started"]} | {child: _start_time(child) for child in _children(pid)}
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             _wait_for_the_end(processes)
         path.unlink(missing_ok=True)
         return alive
+
+
+def _is_left_over(record: Mapping[str, Any], running_tasks: frozenset[str]) -> bool:
+    """One that was started for no task is its process's own, and dies with it: only its record can be left."""
+    task = record.get("task", "")
+    return task not in running_tasks if task else not _is_alive(record)
+
+
+def _is_alive(record: Mapping[str, Any]) -> bool:
+    """Whether a record's sandbox still runs; the start time tells it from a later process of that id."""
+    started = _start_time(int(record["pid"]))
+    return bool(started) and started == record["started"]
 
 
 def _start_time(pid: int) -> str:

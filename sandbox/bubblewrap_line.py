@@ -55,16 +55,12 @@ class BubblewrapLine:
     def send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
         while view:
-            left = max(deadline - time.monotonic(), 0)
-            if not select.select([], [self._stdin], [], left)[1]:
-                raise TimeoutError("its time is up")
+            _wait(self._stdin, select.POLLOUT, deadline)
             with contextlib.suppress(BlockingIOError):
                 view = view[os.write(self._stdin, view) :]
 
     def receive(self, count: int, deadline: float) -> bytes:
-        left = max(deadline - time.monotonic(), 0)
-        if not select.select([self._stdout], [], [], left)[0]:
-            raise TimeoutError("its time is up")
+        _wait(self._stdout, select.POLLIN, deadline)
         return os.read(self._stdout, min(count, 1 << 16))
 
     def said(self) -> str:
@@ -87,6 +83,18 @@ class BubblewrapLine:
                 if stream is not None:
                     with contextlib.suppress(OSError):
                         stream.close()
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> None:
+    """Wait for a descriptor by poll(2): select(2) knows none above 1023, and a server may have more open.
+
+    Raises:
+        TimeoutError: `deadline` (time.monotonic) is past.
+    """
+    poller = select.poll()
+    poller.register(descriptor, event)
+    if not poller.poll(max(deadline - time.monotonic(), 0) * 1000):
+        raise TimeoutError("its time is up")
 
 
 @cache
