@@ -86,7 +86,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
             "wrong", "database", "REDIS_URL is set, but the database is a SQLite file.", "Set DATABASE_URL to Postgres."
         )
     if current == newest and not settings.embedded:
-        with database.session() as session:
+        with database.reading() as session:
             since = utc_now() - timedelta(seconds=4 * settings.reconcile_every_s)
             alive = [row.name for row in session.exec(select(Heartbeat)).all() if row.seen_at > since]
         if alive:

@@ -25,7 +25,7 @@ class Judged:
 
 def judged_attempts(database: Database) -> list[Judged]:
     """Return the published attempts whose PR was merged, closed or reverted, the oldest first."""
-    with database.session() as session:
+    with database.reading() as session:
         rows = session.exec(
             select(Task.id, Task.dimension, Verification.score, Verification.signals)
             .join(Attempt, col(Attempt.id) == col(Task.published_attempt_id))

@@ -80,7 +80,7 @@ def _revive(session: Session, task: Task) -> None:
 
 def _forgotten_deliveries(runtime: Runtime) -> list[int]:
     now = utc_now()
-    with runtime.database.session() as session:
+    with runtime.database.reading() as session:
         found = session.exec(
             select(Delivery.id)
             .where(
@@ -96,7 +96,7 @@ def _forgotten_deliveries(runtime: Runtime) -> list[int]:
 
 def _waiting_tasks(runtime: Runtime) -> list[int]:
     now = utc_now()
-    with runtime.database.session() as session:
+    with runtime.database.reading() as session:
         found = session.exec(
             select(Task.id)
             .where(
@@ -114,7 +114,7 @@ def _waiting_tasks(runtime: Runtime) -> list[int]:
 def _unreported_tasks(runtime: Runtime) -> list[int]:
     """Tasks that nobody works on, and whose target shows an older state."""
     now = utc_now()
-    with runtime.database.session() as session:
+    with runtime.database.reading() as session:
         found = session.exec(
             select(Task.id)
             .where(
@@ -131,6 +131,6 @@ def _unreported_tasks(runtime: Runtime) -> list[int]:
 
 
 def _running_tasks(runtime: Runtime) -> frozenset[str]:
-    with runtime.database.session() as session:
+    with runtime.database.reading() as session:
         found = session.exec(select(Task.id).where(col(Task.lease_owner) != "")).all()
     return frozenset(str(row) for row in found)

@@ -5,11 +5,12 @@ that moment, and no more. Each task's first decision is judged: escalations draw
 asked for was nobody's choice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.orm import defer
 from sqlmodel import col, select
 
 from routing import Evidence, Router, RoutingTask
@@ -22,6 +23,9 @@ from routing.types import Dimension
 from store.database import Database
 from store.settings import Settings
 from store.tables import Attempt, Decision, MemoryEntry, Task
+
+_LARGE: tuple[Any, ...] = (Attempt.trajectory, Attempt.patch, Attempt.error)
+"""Megabytes of each attempt, of which nothing is needed here."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,11 @@ def _judged(router: Router, one: _Logged, config: ReplayConfig, weights: RewardW
 
 def _history(database: Database) -> tuple[list[_Logged], int, Sequence[Evidence]]:
     """Return the decisions in their order, how many have no result, and all evidence in the order it was learnt."""
-    with database.session() as session:
+    with database.reading() as session:
         decisions = session.exec(select(Decision).order_by(col(Decision.id))).all()
-        attempts = {a.decision_id: a for a in session.exec(select(Attempt)).all()}
+        attempts = {a.decision_id: a for a in session.exec(select(Attempt).options(*map(defer, _LARGE))).all()}
         entries = {e.key: e for e in session.exec(select(MemoryEntry)).all()}
-        tasks = {t.id: t for t in session.exec(select(Task)).all()}
+        tasks = {t.id: t for t in session.exec(select(Task).options(defer(Task.text))).all()}  # type: ignore[arg-type]
         first: dict[int, Decision] = {}
         for decision in decisions:
             first.setdefault(decision.task_id, decision)
@@ -115,7 +119,7 @@ def _history(database: Database) -> tuple[list[_Logged], int, Sequence[Evidence]
     return logged, without_result, learnt
 
 
-def _learnt(entries: Any, attempt_of: Callable[[str], Attempt | None]) -> Iterator[Evidence]:
+def _learnt(entries: Iterable[MemoryEntry], attempt_of: Callable[[str], Attempt | None]) -> Iterator[Evidence]:
     """Yield what was learnt of each entry: the verifier's score when it came, and the outcome's when that did."""
     for entry in entries:
         attempt = attempt_of(entry.key)

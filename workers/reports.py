@@ -46,7 +46,7 @@ _CONCLUSIONS: dict[TaskState, Conclusion] = {
 
 def repository_ref(runtime: Runtime, repository_id: int) -> RepositoryRef:
     """Return the repository as the Forge wants it."""
-    with runtime.database.session() as session:
+    with runtime.database.reading() as session:
         row = session.get_one(Repository, repository_id)
         return RepositoryRef(row.id, row.installation_id, row.full_name)
 

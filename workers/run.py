@@ -36,7 +36,7 @@ class Run:
 
     def task(self) -> Task:
         """Return the task as it stands in the database."""
-        with self.runtime.database.session() as session:
+        with self.runtime.database.reading() as session:
             return session.get_one(Task, self.task_id)
 
     def advance(self, state: TaskState, message: str, **data: Any) -> None:
@@ -57,7 +57,7 @@ class Run:
 
     def spent_usd(self) -> float:
         """Return what the task has cost so far, open reservations included."""
-        with self.runtime.database.session() as session:
+        with self.runtime.database.reading() as session:
             return budgets.to_usd(budgets.spent_micros(session, task_id=self.task_id))
 
     def check(self) -> None:

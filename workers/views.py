@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sqlalchemy.orm import defer
 from sqlmodel import col, select
 
 from routing.pool import ModelPool
@@ -16,6 +17,7 @@ from workers.endings import how_it_ended
 @dataclass(frozen=True)
 class AttemptView:
     attempt: Attempt
+    """Without its trajectory, which can be megabytes."""
     verification: Verification | None
     scripted: bool
     """The model plays a script; it is labelled so wherever it shows."""
@@ -75,11 +77,12 @@ def marker(task: Task) -> str:
 
 def task_view(database: Database, task_id: int, settings: Settings, pool: ModelPool) -> TaskView:
     """Gather what is known of a task."""
-    with database.session() as session:
+    with database.reading() as session:
         task = session.get_one(Task, task_id)
         repository = session.get(Repository, task.repository_id) if task.repository_id is not None else None
         rows = session.exec(
             select(Attempt, Verification)
+            .options(defer(Attempt.trajectory))  # type: ignore[arg-type]
             .outerjoin(Verification, col(Verification.attempt_id) == col(Attempt.id))
             .where(Attempt.task_id == task_id)
             .order_by(col(Attempt.number))

@@ -202,7 +202,7 @@ def _history_shown(console: Console, database: object, task_id: int) -> Iterator
 
     def show_new() -> None:
         nonlocal seen
-        with database.session() as session:
+        with database.reading() as session:
             rows = session.exec(
                 select(History).where(History.task_id == task_id, col(History.id) > seen).order_by(col(History.id))
             ).all()
