@@ -71,8 +71,8 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
     """Make a task and wake a worker, unless the target has an open one or a limit forbids it."""
     most = settings.task_budget_usd
     with database.session() as session:
-        take_turn(session, f"target:{new.target}")
-        answer = _admit(session, new, settings)
+        running = open_task_on(session, new.target)
+        answer = _admit(session, new, settings, running)
         if answer is None:
             task = Task(
                 repository_id=new.repository_id,
@@ -105,13 +105,20 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
     return answer
 
 
-def _admit(session: Session, new: NewTask, settings: Settings) -> Started | Joined | Refused | None:
+def open_task_on(session: Session, target: str) -> int | None:
+    """Return the target's open task, or None: then nobody else can give it one before this transaction ends."""
+    take_turn(session, f"target:{target}")
+    open_states = [state for state in TaskState if state.is_open]
+    return session.exec(select(Task.id).where(Task.target == target, col(Task.state).in_(open_states))).first()
+
+
+def _admit(
+    session: Session, new: NewTask, settings: Settings, running: int | None
+) -> Started | Joined | Refused | None:
     for column, value in ((Task.delivery_guid, new.delivery_guid), (Task.trigger_key, new.trigger_key)):
         same = session.exec(select(Task.id).where(column == value)).first() if value is not None else None
         if same is not None:
             return Started(same)
-    open_states = [state for state in TaskState if state.is_open]
-    running = session.exec(select(Task.id).where(Task.target == new.target, col(Task.state).in_(open_states))).first()
     if running is not None:
         return Joined(running)
     recent = session.exec(

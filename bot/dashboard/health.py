@@ -20,6 +20,7 @@ from store.tables import Attempt, AuditEntry, Delivery, Heartbeat, ModelEndpoint
 from store.types import utc_now
 from workers.breakers import passed_over_until
 from workers.history import record
+from workers.intake import open_task_on
 
 _ALIVE_FOR = timedelta(minutes=2)
 _FORGOTTEN_AFTER = timedelta(days=1)
@@ -180,13 +181,11 @@ def retry_task(database: Database, task_id: int, viewer: Viewer) -> bool:
     It goes on from what it has: attempts that were judged count, and what was spent counts against its budget.
     """
     with database.session() as session:
-        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).first()
-        if task is None or task.state is not TaskState.FAILED or not viewer.can_read(task.repository_id):
+        target = session.exec(select(Task.target).where(Task.id == task_id)).first()
+        if target is None or open_task_on(session, target) is not None:
             return False
-        same = select(Task.id).where(
-            Task.target == task.target, col(Task.state).in_([state for state in TaskState if state.is_open])
-        )
-        if session.exec(same).first() is not None:
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).one()
+        if task.state is not TaskState.FAILED or not viewer.can_read(task.repository_id):
             return False
         task.tries, task.not_before, task.waiting_since = 0, None, None  # its wait is over, and a new one may begin
         task.finished_at, task.stop_requested_by = None, ""

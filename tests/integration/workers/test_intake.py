@@ -1,10 +1,12 @@
 """One open task a target, one task a delivery, and a circuit breaker."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from sqlmodel import select
 
+from bot.dashboard.health import retry_task
+from bot.dashboard.roles import Role, Viewer
 from store.database import Database
 from store.states import TaskState
 from store.tables import History, Task
@@ -12,6 +14,7 @@ from tests.support.rows import QueueOfNames, add_attempt, add_repository, add_ta
 from workers import budgets
 from workers.control import request_stop
 from workers.intake import Joined, Refused, Started, start_task
+from workers.locks import take_turn
 
 
 @pytest.fixture
@@ -46,6 +49,20 @@ def test_triggers_at_the_same_moment_start_one_task(database: Database, queue: Q
         answers = list(pool.map(lambda _n: start_task(database, queue, new_task(), settings()), range(8)))
     assert sum(isinstance(answer, Started) for answer in answers) == 1
     assert sum(isinstance(answer, Joined) for answer in answers) == 7
+
+
+def test_a_retry_on_the_dashboard_takes_turns_with_what_starts_there_meanwhile(
+    database: Database, queue: QueueOfNames
+) -> None:
+    failed = add_task(database, state=TaskState.FAILED)
+    with ThreadPoolExecutor(1) as pool:
+        with database.session() as starting:  # `start_task`, before it commits
+            take_turn(starting, "target:42/issues/1")
+            starting.add(Task(**new_task().__dict__ | {"budget_usd": 2.0}))
+            starting.flush()
+            retried = pool.submit(retry_task, database, failed, Viewer("ada", Role.OPERATOR, None))
+            wait([retried], timeout=0.5)
+        assert not retried.result(timeout=20), "the target has an open task"
 
 
 def test_the_same_delivery_starts_one_task_even_after_its_end(database: Database, queue: QueueOfNames) -> None:
