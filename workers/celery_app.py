@@ -7,12 +7,16 @@ the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 import threading
 from typing import TYPE_CHECKING
 
+import structlog
 from celery import Celery
+from celery.exceptions import OperationalError
 from celery.signals import worker_shutting_down
+from redis.exceptions import RedisError
 
 if TYPE_CHECKING:  # the scheduler and the web part only send names: they need not load the pipeline
     from workers.jobs import WorkerJobs
 
+_log = structlog.get_logger(__name__)
 WAKE_QUEUE = "acrouter"
 _current: list["WorkerJobs"] = []
 
@@ -49,7 +53,7 @@ def use(jobs: "WorkerJobs") -> None:
 
 
 class CeleryQueue:
-    """Wakes the workers through the broker."""
+    """Wakes the workers through the broker. Where that is away the wake-up is lost: nothing that stood before it is."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -61,7 +65,10 @@ class CeleryQueue:
         self._send("acrouter.work", task_id, delay_s)
 
     def _send(self, name: str, number: int, delay_s: float = 0.0) -> None:
-        self._app.send_task(name, (number,), countdown=delay_s or None, retry=False, ignore_result=True)
+        try:
+            self._app.send_task(name, (number,), countdown=delay_s or None, retry=False, ignore_result=True)
+        except (OperationalError, RedisError, OSError) as error:
+            _log.warning("queue.unreachable", job=name, number=number, error=str(error))
 
 
 def _register(app: Celery) -> None:

@@ -1,6 +1,8 @@
 """The three jobs of a worker process, whichever queue woke it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -31,5 +33,11 @@ class WorkerJobs:
             try:
                 chore()
             except Exception as error:  # noqa: BLE001  (one that fails, e.g. while GitHub is down, must not stop the rest)
-                _log.warning("chore_failed", chore=repr(chore), exc_info=error)
+                _log.warning("chore.failed", chore=_name(chore), exc_info=error)
         sweep(self.worker.runtime)
+
+
+def _name(chore: Callable[[], object]) -> str:
+    """A chore's function or class; what it works with, all of the settings, would fill the log."""
+    function = chore.func if isinstance(chore, partial) else chore
+    return str(getattr(function, "__name__", type(function).__name__))

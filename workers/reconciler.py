@@ -5,6 +5,7 @@ from datetime import timedelta
 import structlog
 from sqlmodel import Session, and_, col, or_, select
 
+from sandbox.errors import SandboxError
 from store.states import DeliveryState, TaskKind, TaskState
 from store.tables import Delivery, Heartbeat, Task
 from store.types import utc_now
@@ -31,7 +32,15 @@ def reconcile(runtime: Runtime) -> None:
         runtime.queue.work(task_id)
     for task_id in _unreported_tasks(runtime):
         try_report(runtime, task_id)
-    removed = runtime.backend.remove_leftovers(lambda: _running_tasks(runtime))
+    _remove_leftovers(runtime)
+
+
+def _remove_leftovers(runtime: Runtime) -> None:
+    try:
+        removed = runtime.backend.remove_leftovers(lambda: _running_tasks(runtime))
+    except SandboxError as error:  # what GitHub could not tell is asked for all the same
+        _log.warning("reconcile.leftovers_kept", error=str(error))
+        return
     if removed:
         _log.info("reconcile.leftovers_removed", count=removed)
 

@@ -1,10 +1,8 @@
 """What people may change: caps, and another try for what failed. Each change is in the audit log."""
 
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated
 
-import structlog
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse
 
@@ -16,8 +14,6 @@ from bot.dashboard.roles import Role
 from bot.dashboard.row_numbers import RowNumber
 from workers.errors import BudgetError
 from workers.limits import set_limit
-
-_log = structlog.get_logger(__name__)
 
 
 def routes(board: Board) -> APIRouter:
@@ -47,7 +43,7 @@ def routes(board: Board) -> APIRouter:
         actor = actor_of(board, request, csrf, Role.OPERATOR)
         if not retry_task(board.database, task_id, actor):
             return _back("/queue?said=gone")
-        _wake(lambda: board.queue.work(task_id))
+        board.queue.work(task_id)
         return _back("/queue?said=task")
 
     @router.post("/queue/deliveries/{delivery_id}/retry")
@@ -57,17 +53,10 @@ def routes(board: Board) -> APIRouter:
         actor = actor_of(board, request, csrf, Role.OPERATOR)
         if not retry_delivery(board.database, delivery_id, by=actor.login):
             return _back("/queue?said=gone")
-        _wake(lambda: board.queue.deliver(delivery_id))
+        board.queue.deliver(delivery_id)
         return _back("/queue?said=delivery")
 
     return router
-
-
-def _wake(send: Callable[[], None]) -> None:
-    try:
-        send()
-    except Exception:  # noqa: BLE001  (each broker has its own; the reconciler finds what was not woken)
-        _log.exception("dashboard.queue_unreachable")
 
 
 def _back(path: str) -> RedirectResponse:

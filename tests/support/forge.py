@@ -114,9 +114,13 @@ class NoSandboxes:
 
 
 def make_runtime(
-    database: Database, settings: Settings, forge: MemoryForge | None = None, name: str = "worker"
+    database: Database,
+    settings: Settings,
+    forge: MemoryForge | None = None,
+    name: str = "worker",
+    backend: Backend | None = None,
 ) -> Runtime:
-    """A worker's runtime around a forge in memory, without sandboxes."""
+    """A worker's runtime around a forge in memory, without sandboxes unless a backend is given."""
     from routing import Router
 
     pool = make_pool()
@@ -125,7 +129,7 @@ def make_runtime(
         database=database,
         queue=QueueOfNames(),
         forge=cast("Forge", forge) if forge is not None else None,
-        backend=cast("Backend", NoSandboxes()),
+        backend=backend or cast("Backend", NoSandboxes()),
         pool=pool,
         brain=Brain(Router(pool, seed=1), database, settings.memory_capacity),
         name=name,
