@@ -22,7 +22,7 @@ class NobodyToWake:
     def deliver(self, delivery_id: int) -> None:
         pass
 
-    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
+    def work(self, task_id: int) -> None:
         pass
 
 

@@ -28,15 +28,11 @@ class RemoteRefused(CheckoutError):  # noqa: N818
 
 
 class PatchError(SandboxError):
-    """A patch cannot be read, is not allowed or does not apply; `reason` is a sentence for people."""
+    """A patch cannot be read, is not allowed or does not apply; the message is a sentence for people."""
 
 
 class PushError(SandboxError):
     """The branch could not be pushed."""
-
-
-class ModelError(SandboxError):
-    """The model's endpoint cannot be used: unreachable, key refused, unknown model."""
 
 
 class BudgetExceeded(SandboxError):  # noqa: N818

@@ -2,7 +2,6 @@
 
 AcrouterError
 ├── ConfigurationError      something a person wrote is wrong; the message says what to do
-├── StoreError              the database cannot do what was asked
 ├── routing.errors.RoutingError
 ├── sandbox.errors.SandboxError
 ├── workers.errors.PipelineError
@@ -18,7 +17,3 @@ class AcrouterError(Exception):
 
 class ConfigurationError(AcrouterError):
     """Something a person wrote is wrong. The message names it and says what to do."""
-
-
-class StoreError(AcrouterError):
-    """The database cannot do what was asked."""

@@ -61,12 +61,12 @@ class CeleryQueue:
     def deliver(self, delivery_id: int) -> None:
         self._send("acrouter.deliver", delivery_id)
 
-    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
-        self._send("acrouter.work", task_id, delay_s)
+    def work(self, task_id: int) -> None:
+        self._send("acrouter.work", task_id)
 
-    def _send(self, name: str, number: int, delay_s: float = 0.0) -> None:
+    def _send(self, name: str, number: int) -> None:
         try:
-            self._app.send_task(name, (number,), countdown=delay_s or None, retry=False, ignore_result=True)
+            self._app.send_task(name, (number,), retry=False, ignore_result=True)
         except (OperationalError, RedisError, OSError) as error:
             _log.warning("queue.unreachable", job=name, number=number, error=str(error))
 

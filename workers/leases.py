@@ -31,13 +31,8 @@ class Lease:
         self.owner = owner
         self._database = database
         self._seconds = seconds
-        self._lost = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew_forever, name=f"lease-{task_id}", daemon=True)
-
-    @property
-    def lost(self) -> bool:
-        return self._lost.is_set()
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Task]]:
@@ -51,7 +46,6 @@ class Lease:
             # first, and who holds this lock may have to wait for the ledger.
             task = session.exec(select(Task).where(Task.id == self.task_id).with_for_update(key_share=True)).one()
             if task.lease_owner != self.owner:
-                self._lost.set()
                 raise LeaseLost(f"Task {self.task_id} was taken over by {task.lease_owner or 'nobody'}.")
             yield session, task
 
@@ -80,8 +74,7 @@ class Lease:
                         .where(col(Task.id) == self.task_id, col(Task.lease_owner) == self.owner)
                         .values(lease_until=utc_now() + timedelta(seconds=self._seconds))
                     )
-                if renewed.rowcount == 0:  # type: ignore[attr-defined]
-                    self._lost.set()
+                if renewed.rowcount == 0:  # type: ignore[attr-defined]  # lost: who writes next is told
                     return
             except SQLAlchemyError as error:
                 _log.warning("lease.renewal_failed", task_id=self.task_id, error=str(error))

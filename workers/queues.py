@@ -25,7 +25,6 @@ class LocalQueue:
         self._deliveries = ThreadPoolExecutor(2, thread_name_prefix="deliveries")
         self._tasks = ThreadPoolExecutor(concurrency, thread_name_prefix="tasks")
         self._jobs: Jobs | None = None
-        self._timers: set[threading.Timer] = set()
         self._lock = threading.Lock()
         self._running: set[Future[None]] = set()
         self._known: set[int] = set()
@@ -39,15 +38,8 @@ class LocalQueue:
         if self._jobs is not None:
             self._submit(self._deliveries, self._jobs.deliver, delivery_id)
 
-    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
+    def work(self, task_id: int) -> None:
         if self._jobs is None:
-            return
-        if delay_s > 0:
-            timer = threading.Timer(delay_s, self.work, (task_id,))
-            timer.daemon = True
-            with self._lock:
-                self._timers.add(timer)
-            timer.start()
             return
         with self._lock:
             if task_id in self._known:
@@ -59,9 +51,6 @@ class LocalQueue:
         """Take nothing more, wait for what runs, and return whether it has ended within `timeout_s` (None: however
         long it takes). What waits is in the database for the next process.
         """
-        with self._lock:
-            for timer in self._timers:
-                timer.cancel()
         self._deliveries.shutdown(wait=False, cancel_futures=True)
         self._tasks.shutdown(wait=False, cancel_futures=True)
         with self._lock:

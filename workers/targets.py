@@ -1,4 +1,4 @@
-"""Where a task comes from and where its answer goes: GitHub, or a local repository (`workers.local`)."""
+"""Where a task comes from and where its answer goes: GitHub (`forge_target`) or a local repository (`local_target`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -97,7 +97,7 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """Attempts, each beside the row number of its task."""
+    """Attempts, each with its task's id; `Facts.task_rows` says where that task stands."""
 
     id: Ints
     task: Ints

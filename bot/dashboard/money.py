@@ -25,7 +25,6 @@ class Forecast:
 
     month_usd: float
     a_day_usd: float
-    days_left: int
     reaches_cap_on: int | None
     """The day (since 1970) on which the month's cap is used up; None where it is not."""
 
@@ -58,7 +57,7 @@ def forecast(facts: Facts, month_cap_usd: float, now: datetime | None = None) ->
         reaches = today
     elif a_day > 0 and spent + a_day * left >= month_cap_usd:
         reaches = today + int(np.ceil((month_cap_usd - spent) / a_day))
-    return Forecast(spent + a_day * left, a_day, left, reaches)
+    return Forecast(spent + a_day * left, a_day, reaches)
 
 
 def spenders(facts: Facts, first_day: int) -> dict[str, list[tuple[str, float]]]:

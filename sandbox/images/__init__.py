@@ -1,1 +1,1 @@
-"""How the base image is made. The recipe is these files; RECIPE changes when any of them does."""
+"""How the base image is made. The recipe is the files beside this one: `build.recipe` is their hash."""

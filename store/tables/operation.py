@@ -25,7 +25,7 @@ class ModelEndpoint(SQLModel, table=True):
 
 
 class Heartbeat(SQLModel, table=True):
-    """The processes that are alive: workers and schedulers."""
+    """The processes that are alive: the workers."""
 
     name: str = Field(primary_key=True, max_length=200)
     role: str = Field(max_length=50)

@@ -19,7 +19,7 @@ class QueueOfNames:
     def deliver(self, delivery_id: int) -> None:
         self.deliveries.append(delivery_id)
 
-    def work(self, task_id: int, *, delay_s: float = 0.0) -> None:
+    def work(self, task_id: int) -> None:
         self.tasks.append(task_id)
 
 
