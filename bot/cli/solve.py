@@ -18,7 +18,10 @@ from store.settings import load_settings
 from store.states import TaskKind, TaskState, Trigger
 
 if TYPE_CHECKING:
+    from routing import RoutingDecision
     from routing.pool import ModelPool
+    from store.database import Database
+    from workers.runtime import Runtime
 
 _MAX_TASK_BYTES = 1_000_000
 
@@ -151,12 +154,10 @@ def _require_key(pool: "ModelPool", model: str) -> None:
     raise ConfigurationError("\n".join(mistakes))
 
 
-def _show_decision(console: Console, runtime: object, title: str, text: str, model: str, repository: str) -> None:
+def _show_decision(console: Console, runtime: "Runtime", title: str, text: str, model: str, repository: str) -> None:
     from routing import RoutingTask
     from routing.dimension import classify
-    from workers.runtime import Runtime
 
-    assert isinstance(runtime, Runtime)
     task = RoutingTask(
         key="dry-run",
         text=f"{title}\n\n{text}",
@@ -171,11 +172,8 @@ def _show_decision(console: Console, runtime: object, title: str, text: str, mod
         console.print(f"- {escape(reason)}")
 
 
-def decision_table(decision: object) -> Table:
+def decision_table(decision: "RoutingDecision") -> Table:
     """Return a decision's ranked list as a table."""
-    from routing import RoutingDecision
-
-    assert isinstance(decision, RoutingDecision)
     table = Table("model", "share", "propensity", "expected score", "expected cost")
     for ranked in decision.ranked:
         table.add_row(
@@ -189,14 +187,12 @@ def decision_table(decision: object) -> Table:
 
 
 @contextmanager
-def _history_shown(console: Console, database: object, task_id: int) -> Iterator[None]:
+def _history_shown(console: Console, database: "Database", task_id: int) -> Iterator[None]:
     """Print each row of the task's history as it appears."""
     from sqlmodel import col, select
 
-    from store.database import Database
     from store.tables import History
 
-    assert isinstance(database, Database)
     ended = threading.Event()
     seen = 0
 

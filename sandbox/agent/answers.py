@@ -70,21 +70,25 @@ def _numbers(usage: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _texts(document: Mapping[str, Any]) -> Iterator[str]:
     for choice in _list(document.get("choices")):
         said = _dict(_dict(choice).get("message")) or _dict(_dict(choice).get("delta"))
-        yield from (said[name] for name in ("content",) if isinstance(said.get(name), str))
+        yield _str(said.get("content"))
     for block in _list(document.get("content")):  # Anthropic's message
-        yield from (block["text"] for _ in [0] if isinstance(_dict(block).get("text"), str))
+        yield _str(_dict(block).get("text"))
     for item in _list(document.get("output")):  # OpenAI's response
         for part in _list(_dict(item).get("content")):
-            yield from (part["text"] for _ in [0] if isinstance(_dict(part).get("text"), str))
+            yield _str(_dict(part).get("text"))
     delta = document.get("delta")
     if isinstance(delta, str) and str(document.get("type", "")).endswith("output_text.delta"):
         yield delta
-    elif isinstance(delta, dict) and isinstance(delta.get("text"), str):
-        yield delta["text"]
+    else:
+        yield _str(_dict(delta).get("text"))
 
 
 def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _list(value: object) -> list[Any]:

@@ -82,7 +82,9 @@ class ModelJudge:
         if answer is None:
             why = "its answer is not the JSON object that it was asked for"
             return self._silent(why, cost_usd, endpoint_answered=True)
-        return Opinion(self.endpoint.name, answer.probability, self._told(answer.reason), cost_usd, True)
+        return Opinion(
+            self.endpoint.name, answer.probability, self._told(answer.reason), cost_usd, endpoint_answered=True
+        )
 
     def _silent(self, why: str, cost_usd: float = 0.0, *, endpoint_answered: bool | None = None) -> Opinion:
         return Opinion(self.endpoint.name, None, self._told(why), cost_usd, endpoint_answered)
