@@ -14,7 +14,7 @@ import structlog
 
 from bot.github.forge import GitHubForge
 from bot.model_keys import require_a_key
-from sandbox.types import Backend, Limits
+from sandbox.types import Backend
 from store import migrations
 from store.data_dir import make_data_dir
 from store.database import Database
@@ -70,17 +70,13 @@ def require_github(settings: Settings) -> Forge:
 def make_backend(settings: Settings) -> Backend:
     """Return the sandbox that this machine offers."""
     from sandbox.backends import choose_backend
+    from workers.context import sandbox_limits
 
     return choose_backend(
         settings.sandbox,
         base_image=settings.sandbox_image,
         data_dir=settings.data_dir,
-        limits=Limits(
-            memory_mb=settings.sandbox_memory_mb,
-            cpus=settings.sandbox_cpus,
-            pids=settings.sandbox_pids,
-            disk_mb=settings.sandbox_disk_mb,
-        ),
+        limits=sandbox_limits(settings),
         instance=instance_name(settings),
         runtime=settings.sandbox_runtime,
         packages=settings.sandbox_packages.split(),

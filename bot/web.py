@@ -17,8 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from bot.dashboard.app import add_dashboard
+from bot.github_app.needs import WEBHOOK_PATH
 from bot.ingest.group_commit import Ingest
-from bot.webhooks import PATH, WebhookGate
+from bot.webhooks import WebhookGate
 from store.database import Database
 from store.errors import ConfigurationError
 from store.settings import Settings
@@ -41,7 +42,7 @@ class Application(FastAPI):
         self._behind_proxy: ASGIApp = ProxyHeadersMiddleware(super().__call__, trusted)  # type: ignore[arg-type,assignment]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH:
+        if scope["type"] == "http" and scope["path"] == WEBHOOK_PATH:
             await self._gate(scope, receive, send)
         else:
             await self._behind_proxy(scope, receive, send)
@@ -74,7 +75,7 @@ def create_app(settings: Settings, database: Database, queue: Queue) -> FastAPI:
     async def root(request: Request) -> Response:
         if "text/html" in request.headers.get("Accept", ""):
             return RedirectResponse("/overview", HTTPStatus.SEE_OTHER)
-        return JSONResponse({"name": "acrouter", "status": "ok", "webhooks": PATH, "health": "/healthz"})
+        return JSONResponse({"name": "acrouter", "status": "ok", "webhooks": WEBHOOK_PATH, "health": "/healthz"})
 
     @app.get("/healthz")
     async def health() -> JSONResponse:

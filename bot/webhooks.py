@@ -17,7 +17,6 @@ from bot.ingest.group_commit import Ingest
 from bot.signature import verify
 from store.tracing import root_span
 
-PATH = "/webhooks/github"
 _log = structlog.get_logger(__name__)
 _SHORT = 256 * 1024
 """Bytes that are looked at between two other requests; more goes to a thread."""
@@ -45,7 +44,7 @@ _ANSWERS = {words: _answer(HTTPStatus.ACCEPTED, {"status": words}) for words in 
 
 
 class WebhookGate:
-    """An ASGI application for `PATH` alone: takes in what GitHub delivers."""
+    """An ASGI application for `WEBHOOK_PATH` alone: takes in what GitHub delivers."""
 
     def __init__(self, *, secret: str, max_body_bytes: int, ingest: Ingest) -> None:
         self._secret = secret

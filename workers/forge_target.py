@@ -30,6 +30,7 @@ from workers.targets import Refusal, Source, TargetClosed, TargetMoved
 from workers.views import task_view
 
 BRANCH_PREFIX = "acrouter/"
+"""Of the branches that acrouter makes: CI on them is an outcome and starts nothing."""
 _TEAM = "team:"
 
 

@@ -106,9 +106,13 @@ def _with_broker() -> Settings:
             "REDIS_URL is not set. Without a broker `acrouter up` does everything in one process; set REDIS_URL and "
             "DATABASE_URL to run workers beside it."
         )
+    _require_database(settings)
+    return settings
+
+
+def _require_database(settings: Settings) -> None:
     if not settings.database_url:
         raise ConfigurationError("DATABASE_URL is not set. The web part and the workers need one database together.")
-    return settings
 
 
 def _up_embedded(settings: Settings, listener: socket.socket) -> None:
@@ -159,8 +163,7 @@ def _up_web(settings: Settings, listener: socket.socket) -> None:
     from bot.assembly import open_database, require_github
     from workers.celery_app import CeleryQueue, make_celery
 
-    if not settings.database_url:
-        raise ConfigurationError("DATABASE_URL is not set. The web part and the workers need one database together.")
+    _require_database(settings)
     require_github(settings)
     database = open_database(settings)
     app = make_celery(settings.redis_url, settings.reconcile_every_s)

@@ -5,11 +5,12 @@ from functools import partial
 
 from bot.events import PullRequestSynchronized, Pushed, sender_named
 from bot.handlers.configuration import configuration_pushed
-from bot.handlers.context import BRANCH_PREFIX, Context
+from bot.handlers.context import Context
 from bot.handlers.reverts import reverted, reverts_in
 from bot.handlers.rules import may_write
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
+from workers.forge_target import BRANCH_PREFIX
 
 _MOST_REVERTING = 20
 """Commits of one push that are looked at."""

@@ -4,13 +4,14 @@ from sqlmodel import select
 
 from bot.events import CheckSuiteCompleted, WorkflowRunCompleted
 from bot.github.ci import WRITERS_TRIGGERS
-from bot.handlers.context import BRANCH_PREFIX, Context
+from bot.handlers.context import Context
 from bot.handlers.rules import rules_now
 from bot.handlers.starting import start
 from bot.handlers.tasks import tasks_that_pushed
 from store.repo_config import CONFIG_FILE
 from store.states import OutcomeKind, TaskKind, Trigger
 from store.tables import Task
+from workers.forge_target import BRANCH_PREFIX
 from workers.intake import NewTask
 
 _FAILED = frozenset({"failure", "timed_out"})

@@ -12,9 +12,6 @@ from workers.outcomes import record_outcome
 from workers.ports import Forge, Queue, RepositoryRef
 from workers.runtime import Runtime
 
-BRANCH_PREFIX = "acrouter/"
-"""Branches that acrouter made: CI on them is an outcome and starts nothing."""
-
 
 @dataclass(frozen=True)
 class Context:

@@ -8,8 +8,8 @@ import sandbox.agent.quiet  # noqa: F401  # isort: skip  (before LiteLLM itself)
 import httpx
 import litellm
 
-# Refused before any work was done. Other 5xx and lost connections may have been billed.
-_REFUSED_BUSY = frozenset({503, 529})
+REFUSED_BUSY = frozenset({503, 529})
+"""Refused before any work was done. Other 5xx and lost connections may have been billed."""
 # Of this request's words or shape: the endpoint may be well for every other.
 _REFUSED_REQUEST = frozenset({400, 413, 422})
 # Some providers say so of the account or of the model, which no other request will help.
@@ -50,7 +50,7 @@ def understand(error: Exception) -> CallFailure:
     status = _http_status(causes)
     if status is not None:
         return CallFailure(
-            billed=status >= 500 and status not in _REFUSED_BUSY,
+            billed=status >= 500 and status not in REFUSED_BUSY,
             retry=status == 429 or status >= 500,
             too_long=False,
             reason=f"HTTP {status}: {reason}",

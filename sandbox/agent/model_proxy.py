@@ -15,19 +15,17 @@ from sandbox.agent import request_fields
 from sandbox.agent.allowed import allowed_body, allowed_headers
 from sandbox.agent.answers import Told, read_answer
 from sandbox.agent.clean import clean
-from sandbox.agent.usage import most_tokens_of
+from sandbox.agent.failures import REFUSED_BUSY
+from sandbox.agent.usage import CACHE_WRITE_SURCHARGE, most_tokens_of
 from sandbox.agent_types import AgentLimits, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
 
 _MESSAGE_LIMIT = 24_000_000
 _ANSWER_LIMIT = 16_000_000
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-# As in sandbox.agent.failures: refused before any work was done.
-_NOT_BILLED = frozenset({503, 529})
 _REFUSES_ALL = (401, 403, 404)
 """The key or the model is refused: no other request would be answered. A 404 can also be of a path that is not there,
 and a program may ask for any."""
-_CACHE_WRITE_SURCHARGE = 0.25
 MOST_UNANSWERED = 100
 """Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
 
@@ -244,18 +242,18 @@ class ModelProxy:
         return response.status_code, response.headers.get("content-type", "application/json"), answer
 
     def _worst_usd(self, content: bytes) -> float:
-        tokens_in = math.ceil(most_tokens_of(self._endpoint, content.decode()) * (1 + _CACHE_WRITE_SURCHARGE))
+        tokens_in = math.ceil(most_tokens_of(self._endpoint, content.decode()) * (1 + CACHE_WRITE_SURCHARGE))
         return self._endpoint.cost_usd(tokens_in, self._endpoint.max_output_tokens)
 
     def _cost(self, status: int, answer: bytes, worst: float) -> float:
         if status == 200:
             told = read_answer(answer)
             return self._priced(told) if told.tokens_in and told.tokens_out else worst
-        return worst if status >= 500 and status not in _NOT_BILLED else 0.0
+        return worst if status >= 500 and status not in REFUSED_BUSY else 0.0
 
     def _priced(self, told: Told) -> float:
         cost = self._endpoint.cost_usd(told.tokens_in, told.tokens_out, min(told.cached, told.tokens_in))
-        return cost + _CACHE_WRITE_SURCHARGE * told.written * self._endpoint.input_usd_per_mtok / 1_000_000
+        return cost + CACHE_WRITE_SURCHARGE * told.written * self._endpoint.input_usd_per_mtok / 1_000_000
 
 
 def _refusal(status: int, words: str) -> tuple[int, str, bytes]:

@@ -14,7 +14,7 @@ from sandbox.agent_types import ModelEndpoint
 
 # Anthropic charges 1.25 times the input price for what it writes into its cache (5 minutes' life):
 # https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
-_CACHE_WRITE_SURCHARGE = 0.25
+CACHE_WRITE_SURCHARGE = 0.25
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def most_tokens_of(endpoint: ModelEndpoint, text: str) -> int:
 
 def worst_case_usd(endpoint: ModelEndpoint, tokens_in: int) -> float:
     """Return the most that a call with so many input tokens can cost."""
-    surcharge = 1 + _CACHE_WRITE_SURCHARGE if caches_prompts(endpoint) else 1
+    surcharge = 1 + CACHE_WRITE_SURCHARGE if caches_prompts(endpoint) else 1
     return endpoint.cost_usd(math.ceil(tokens_in * surcharge), endpoint.max_output_tokens)
 
 
@@ -81,7 +81,7 @@ def actual(endpoint: ModelEndpoint, response: Any, expected: Estimate) -> Usage:
     cached = min(_count(getattr(reported, "prompt_tokens_details", None), "cached_tokens"), tokens_in)
     written = min(_count(reported, "cache_creation_input_tokens"), tokens_in - cached)
     cost = endpoint.cost_usd(tokens_in, tokens_out, cached)
-    cost += _CACHE_WRITE_SURCHARGE * written * endpoint.input_usd_per_mtok / 1_000_000
+    cost += CACHE_WRITE_SURCHARGE * written * endpoint.input_usd_per_mtok / 1_000_000
     return Usage(tokens_in, tokens_out, cost, estimated=counted_out)
 
 
