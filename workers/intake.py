@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+import structlog
 from sqlmodel import Session, col, func, select
 
 from store.database import Database
@@ -17,6 +18,7 @@ from workers.history import record
 from workers.locks import take_turn
 from workers.ports import Queue
 
+_log = structlog.get_logger(__name__)
 _BREAKER_WINDOW = timedelta(hours=24)
 
 
@@ -101,6 +103,7 @@ def start_task(database: Database, queue: Queue, new: NewTask, settings: Setting
             record(session, task, TaskState.QUEUED, welcome, trigger=new.trigger, requested_by=new.requested_by)
             answer = Started(task.id)
     if isinstance(answer, Started):
+        _log.info("task.asked_for", task_id=answer.task_id, target=new.target, trigger=new.trigger.value)
         queue.work(answer.task_id)
     return answer
 

@@ -134,7 +134,7 @@ def _up_embedded(settings: Settings, listener: socket.socket) -> None:
     try:
         _serve(settings, database, queue, listener, address)
     finally:
-        _log.info("shutting down")
+        _log.info("process.ending")
         runtime.stopping.set()
         queue.close(GRACE_S)
         hand_back(runtime)
