@@ -84,7 +84,7 @@ def _download(sdist: Sdist, settings: IndexSettings) -> bytes:
                         return content
                     problems.append(f"{_shown(url)} has another hash than the catalogue's")
                 problems.append(f"{_shown(index)} has no file with this hash")
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 problems.append(f"{_shown(index)}: {type(error).__name__}")
     raise DownloadError(
         f"{sdist.project} {sdist.version} (sha256 {sdist.sha256[:16]}...) cannot be downloaded: "
@@ -133,7 +133,15 @@ def _html_links(text: str) -> list[tuple[str, str]]:
 
 
 def _verify(settings: IndexSettings) -> bool | ssl.SSLContext:
-    return ssl.create_default_context(cafile=settings.certificates) if settings.certificates else True
+    if not settings.certificates:
+        return True
+    try:
+        return ssl.create_default_context(cafile=settings.certificates)
+    except OSError as error:  # not there, or no certificates in it
+        raise DownloadError(
+            f"pip's setting `cert` names {settings.certificates}, which cannot be read as certificates: "
+            f"{error.strerror}. Correct PIP_CERT or pip's configuration (`pip config list`)."
+        ) from error
 
 
 def _pip_configuration() -> dict[str, str]:

@@ -243,13 +243,5 @@ def integration_json(
         "created_at": created_at,
         "updated_at": created_at,
         "permissions": dict(permissions),
-        "events": [
-            "issues",
-            "issue_comment",
-            "pull_request",
-            "pull_request_review",
-            "check_suite",
-            "workflow_run",
-            "push",
-        ],
+        "events": list(EVENTS),
     }

@@ -9,6 +9,7 @@ from github import GithubException
 from github.ContentFile import ContentFile
 from github.Repository import Repository
 
+from bot.github_app.needs import lacking_events
 from tests.integration.github.conftest import Forge, commit_all, git
 from tests.support.github.server import new_private_key
 from tests.support.github.webhook_schema import webhook_problems
@@ -216,6 +217,10 @@ def test_every_webhook_is_signed_unique_and_as_published(forge: Forge) -> None:
     assert all(one.payload["installation"]["id"] for one in heard)
     problems = {f"{one.name}: {problem}" for one in heard for problem in webhook_problems(one.event, one.payload)}
     assert not problems, "\n".join(sorted(problems))
+
+
+def test_the_app_is_told_of_everything_that_it_needs(forge: Forge) -> None:
+    assert lacking_events(forge.integration().get_app().events) == []
 
 
 def test_only_the_app_s_key_mints_tokens(forge: Forge) -> None:

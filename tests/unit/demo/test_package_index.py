@@ -96,6 +96,23 @@ def test_an_error_names_the_index_without_its_password(tmp_path: Path) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("content", [None, "no certificates"])
+def test_an_error_names_the_certificates_that_cannot_be_read(content: str | None, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.pem"
+    if content:
+        bundle.write_text(content)
+    with pytest.raises(DownloadError, match=f"cert` names {bundle}"):
+        fetch(SDIST, tmp_path / "cache", IndexSettings(("https://127.0.0.1:9/simple",), str(bundle)))
+
+
+def test_an_address_that_is_none_is_named_and_the_next_index_is_asked(index: Path, tmp_path: Path) -> None:
+    with serve(index) as address:
+        settings = IndexSettings(("http://mirror:port/simple", f"http://{address}/simple"))
+        assert fetch(SDIST, tmp_path / "cache", settings).read_bytes() == CONTENT
+    with pytest.raises(DownloadError, match="mirror:port/simple: InvalidURL"):
+        fetch(SDIST, tmp_path / "none", IndexSettings(("http://mirror:port/simple",)))
+
+
 def test_pips_environment_names_the_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://first.example/simple/")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://second.example/simple file:///not/over/http")
