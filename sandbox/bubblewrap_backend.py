@@ -19,7 +19,7 @@ from sandbox import bubblewrap_command, setup_run
 from sandbox.bubblewrap_command import BubblewrapPlan
 from sandbox.bubblewrap_line import BubblewrapLine
 from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
-from sandbox.eviction import evict_folders
+from sandbox.eviction import DRAFT_PREFIX, evict_folders
 from sandbox.guest_channel import GuestChannel, GuestGone
 from sandbox.guest_sandbox import AGENT_UID, VENV, GuestSandbox
 from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environment
@@ -141,7 +141,7 @@ class BubblewrapBackend:
         """Yield a folder that becomes the environment `name` at once and whole, or not at all."""
         parent = self.environment(name).parent
         parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=parent))
+        draft = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=parent))
         try:
             yield draft
             draft.chmod(0o755)

@@ -15,6 +15,9 @@ from sandbox.types import CacheLimits
 
 GRACE_S = 6 * 3600.0
 """What was used so recently stays, whatever it takes: a task may still work with it."""
+DRAFT_PREFIX = ".draft-"
+"""Of a folder that is being made, and gets its name when it is whole."""
+_DOOMED_SUFFIX = ".doomed"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def evict_folders(parent: Path, pattern: str, limits: CacheLimits, folders: Name
 
     One whose lock somebody has stays: it is being made or looked for.
     """
+    _remove_unfinished(parent)
     kept = [Kept(path.name, disk_use(path), path.stat().st_mtime) for path in parent.glob(pattern) if path.is_dir()]
     count = 0
     for one in superfluous(kept, limits, time.time()):
@@ -58,6 +62,7 @@ def evict_folders(parent: Path, pattern: str, limits: CacheLimits, folders: Name
 
 def evict_mirrors(parent: Path, limits: CacheLimits) -> int:
     """Remove superfluous mirrors below `parent`; return how many. One that is fetched into stays."""
+    _remove_unfinished(parent)
     mirrors = [BareRepository(path) for path in parent.glob("*.git")]
     kept = {mirror.folder.name: mirror for mirror in mirrors if mirror.exists}
     sizes = []
@@ -91,6 +96,21 @@ def disk_use(folder: Path) -> int:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder: gone at once under its name, then from the disk."""
-    doomed = folder.with_name(f".{folder.name}.{time.monotonic_ns()}.doomed")
+    doomed = folder.with_name(f".{folder.name}.{time.monotonic_ns()}{_DOOMED_SUFFIX}")
     folder.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _remove_unfinished(parent: Path) -> None:
+    """Remove what processes that were killed left half made or half removed; nobody else ever would."""
+    for path in parent.glob(".*"):
+        if path.name.endswith(_DOOMED_SUFFIX) or (path.name.startswith(DRAFT_PREFIX) and _is_abandoned(path)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_abandoned(draft: Path) -> bool:
+    try:
+        # Not its time of modification, which a copied folder has from its original.
+        return time.time() - draft.stat().st_ctime > GRACE_S
+    except OSError:  # it has become what it was to be
+        return False

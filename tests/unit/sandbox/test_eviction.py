@@ -137,3 +137,20 @@ def test_bubblewraps_environments_are_removed_by_their_last_use(tmp_path: Path) 
         assert backend.evict(CacheLimits(10**9, 14 * DAY_S)) == 0
     assert backend.evict(CacheLimits(10**9, 14 * DAY_S)) == 1
     assert sorted(path.name for path in backend.environment("x").parent.iterdir()) == ["base-old", "env-new"]
+
+
+def test_what_a_killed_process_left_half_made_or_half_removed_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, plenty = BubblewrapBackend(tmp_path, Limits()), CacheLimits(10**9, 14 * DAY_S)
+    environments, mirrors = backend.environment("x").parent, tmp_path / "mirrors"
+    for left in (environments / ".draft-1", environments / ".env-old.12.doomed", mirrors / ".1.git.12.doomed"):
+        (left / "lib").mkdir(parents=True)
+    os.utime(environments / ".draft-1", (0, 0))  # as a copied environment has its original's time
+    assert (backend.evict(plenty), evict_mirrors(mirrors, plenty)) == (0, 0)
+    assert [path.name for path in environments.iterdir()] == [".draft-1"]  # somebody may be at it
+    assert list(mirrors.iterdir()) == []
+    later = time.time() + GRACE_S + 60
+    monkeypatch.setattr(time, "time", lambda: later)
+    backend.evict(plenty)
+    assert list(environments.iterdir()) == []
