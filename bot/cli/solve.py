@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from routing import RoutingDecision
     from routing.pool import ModelPool
     from store.database import Database
+    from workers.intake import NewTask
     from workers.runtime import Runtime
 
 _MAX_TASK_BYTES = 1_000_000
@@ -49,15 +50,12 @@ def solve(
 
     # Seconds of import: wrong input is told without them.
     from bot.assembly import make_runtime, open_database
-    from workers import intake
-    from workers.pipeline import work_on
+    from workers.intake import NewTask
     from workers.queues import LocalQueue
     from workers.reconciler import revive_lost_tasks
-    from workers.views import task_view
 
-    database = open_database(settings)
     queue = LocalQueue(1)  # never started: this process works by itself
-    runtime = make_runtime(settings, database, queue, forge=None)
+    runtime = make_runtime(settings, open_database(settings), queue, forge=None)
     if model:
         runtime.pool.get(model)
     if dry_run:
@@ -72,51 +70,25 @@ def solve(
             "ACROUTER_TASK_BUDGET_USD raises it.",
             soft_wrap=True,
         )
-    started = intake.start_task(
-        database,
-        queue,
-        intake.NewTask(
-            repository_id=None,
-            kind=TaskKind.LOCAL,
-            trigger=Trigger.COMMAND_LINE,
-            target=f"local/{repo.resolve()}",
-            target_number=None,
-            requested_by="you",
-            delivery_guid=None,
-            title=title,
-            text=text,
-            base_ref=str(repo.resolve()),
-            pinned_model=model,
-            budget_usd=budget,
-            branch=branch,
-        ),
-        settings,
+    wanted = NewTask(
+        repository_id=None,
+        kind=TaskKind.LOCAL,
+        trigger=Trigger.COMMAND_LINE,
+        target=f"local/{repo.resolve()}",
+        target_number=None,
+        requested_by="you",
+        delivery_guid=None,
+        title=title,
+        text=text,
+        base_ref=str(repo.resolve()),
+        pinned_model=model,
+        budget_usd=budget,
+        branch=branch,
     )
-    match started:
-        case intake.Refused(reason):
-            raise ConfigurationError(reason)
-        case intake.Joined(task_id):
-            raise ConfigurationError(
-                f"Task {task_id} is at work on this repository already. If its command is gone, it counts as "
-                f"interrupted within {settings.lease_s:.0f} seconds."
-            )
-        case intake.Started(task_id):
-            try:
-                with _history_shown(console, database, task_id):
-                    work_on(runtime, task_id)
-            except KeyboardInterrupt:
-                revive_lost_tasks(runtime)
-                raise
-    view = task_view(database, task_id, settings, runtime.pool)
+    task_id = _start(runtime, wanted)
+    _work_on(console, runtime, task_id)
     queue.close()
-    published = view.published
-    if view.task.state is not TaskState.PUBLISHED or published is None:
-        console.print(f"Nothing to hand in. Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
-        raise typer.Exit(1)
-    verdict = published.verification.summary if published.verification else ""
-    console.print(f"[bold]{escape(verdict)}[/] Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
-    if not branch:
-        typer.echo(published.attempt.patch, nl=False)
+    _hand_in(console, runtime, task_id, branch)
 
 
 def read_task(path: Path) -> tuple[str, str]:
@@ -152,6 +124,57 @@ def _require_key(pool: "ModelPool", model: str) -> None:
         else:
             return
     raise ConfigurationError("\n".join(mistakes))
+
+
+def _start(runtime: "Runtime", wanted: "NewTask") -> int:
+    """Return the id of the task that was begun.
+
+    Raises:
+        ConfigurationError: it is refused, or another command is at work on the repository.
+    """
+    from workers import intake
+
+    match intake.start_task(runtime.database, runtime.queue, wanted, runtime.settings):
+        case intake.Started(task_id):
+            return task_id
+        case intake.Refused(reason):
+            raise ConfigurationError(reason)
+        case intake.Joined(task_id):
+            raise ConfigurationError(
+                f"Task {task_id} is at work on this repository already. If its command is gone, it counts as "
+                f"interrupted within {runtime.settings.lease_s:.0f} seconds."
+            )
+
+
+def _work_on(console: Console, runtime: "Runtime", task_id: int) -> None:
+    from workers.pipeline import work_on
+    from workers.reconciler import revive_lost_tasks
+
+    try:
+        with _history_shown(console, runtime.database, task_id):
+            work_on(runtime, task_id)
+    except KeyboardInterrupt:
+        revive_lost_tasks(runtime)
+        raise
+
+
+def _hand_in(console: Console, runtime: "Runtime", task_id: int, branch: str) -> None:
+    """Print the verdict, and the patch where it went on no branch.
+
+    Raises:
+        typer.Exit: there is no patch to hand in (1).
+    """
+    from workers.views import task_view
+
+    view = task_view(runtime.database, task_id, runtime.settings, runtime.pool)
+    published = view.published
+    if view.task.state is not TaskState.PUBLISHED or published is None:
+        console.print(f"Nothing to hand in. Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
+        raise typer.Exit(1)
+    verdict = published.verification.summary if published.verification else ""
+    console.print(f"[bold]{escape(verdict)}[/] Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
+    if not branch:
+        typer.echo(published.attempt.patch, nl=False)
 
 
 def _show_decision(console: Console, runtime: "Runtime", title: str, text: str, model: str, repository: str) -> None:
