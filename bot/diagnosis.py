@@ -77,6 +77,12 @@ def _database(settings: Settings) -> Iterator[Finding]:
     database = Database(settings.resolved_database_url)
     kind = "SQLite" if database.is_sqlite else "Postgres"
     current, newest = migrations.pending(database)
+    try:
+        migrations.require_known(database)
+    except ConfigurationError as error:
+        yield Finding("wrong", "database", str(error), "docs/operations.md says how to go back.")
+        database.dispose()
+        return
     if current == newest:
         yield Finding("ok", "database", f"{kind}, revision {current}")
     else:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
@@ -12,6 +13,7 @@ from sqlmodel import SQLModel, func, select
 from bench.dashboard_data import Scale, fill
 from store import migrations
 from store.database import Database
+from store.errors import ConfigurationError
 from store.states import DeliveryState
 from store.tables import Attempt, Delivery, Ledger, Task
 from tests.support.rows import add_task
@@ -28,6 +30,14 @@ def test_the_migrations_make_exactly_the_tables_that_the_code_declares(database:
 def test_the_newest_revision_is_reported_as_applied(database: Database) -> None:
     current, newest = migrations.pending(database)
     assert current == newest is not None
+
+
+def test_a_database_that_a_newer_acrouter_has_used_is_left_alone(database: Database) -> None:
+    with database.session() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigurationError, match=r"at revision 9999.*restore the backup from before the upgrade"):
+        migrations.upgrade(database)
+    assert migrations.pending(database)[0] == "9999"
 
 
 def test_down_and_up_again(database: Database) -> None:

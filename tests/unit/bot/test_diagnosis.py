@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from bot.diagnosis import diagnose
 from bot.github_app.findings import Finding
+from store import migrations
+from store.database import Database
 from tests.support.github.server import new_private_key
 
 PRICE = "input_usd_per_mtok: 1, output_usd_per_mtok: 2"
@@ -100,3 +103,14 @@ def test_a_data_folder_that_cannot_be_written_is_not_blamed_on_bubblewrap(doctor
     found = told(doctor(ACROUTER_DATA_DIR="/proc/nope", ACROUTER_SANDBOX="bubblewrap"), "sandbox")
     assert "/proc/nope/bubblewrap cannot be written" in found.found
     assert "apt-get install" not in found.found
+
+
+def test_a_database_of_a_newer_acrouter_is_not_one_to_migrate(doctor: Doctor) -> None:
+    database = Database("sqlite:///.acrouter/acrouter.sqlite3")
+    migrations.upgrade(database)
+    with database.session() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.dispose()
+    found = told(doctor(), "database")
+    assert found.level == "wrong"
+    assert "a newer acrouter has used it" in found.found
