@@ -33,7 +33,7 @@ def choose_backend(
         try:
             docker.ping()
         except SandboxUnavailable as error:
-            reasons.append(f"{error} Install and start it (`apt-get install docker.io`).")
+            reasons.append(str(error))
         else:
             return docker
     if kind in ("auto", "bubblewrap"):

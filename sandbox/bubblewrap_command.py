@@ -27,9 +27,11 @@ _ETC = (
     "/etc/pki/tls/certs",
 )
 _NETWORK_ETC = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts")
-_INSTALL = (
-    "bubblewrap cannot be used: {reason}. Install it (`apt-get install bubblewrap`); as an ordinary user it also needs "
-    "unprivileged user namespaces (on Ubuntu: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`)."
+_INSTALL = "bubblewrap cannot be used: {reason}. Install it (`apt-get install bubblewrap`)."
+_PERMIT = (
+    "bubblewrap is installed and cannot be used: {reason} An ordinary user needs unprivileged user namespaces for it "
+    "(on Ubuntu: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`); in a container it starts only where that "
+    "container is a privileged one."
 )
 
 
@@ -126,8 +128,8 @@ def version() -> tuple[int, ...]:
 
 
 def unavailable(reason: str) -> SandboxUnavailable:
-    """Return the error that says what to install."""
-    return SandboxUnavailable(_INSTALL.format(reason=reason))
+    """Return the error that says what a bubblewrap which is there needs."""
+    return SandboxUnavailable(_PERMIT.format(reason=f"{reason.rstrip('.')}."))
 
 
 def _rlimits(plan: BubblewrapPlan) -> dict[str, int]:

@@ -79,7 +79,7 @@ class DockerBackend:
         try:
             self._api.ping()
         except (docker.errors.DockerException, requests.RequestException) as error:
-            raise SandboxUnavailable(f"The Docker daemon does not answer: {error}") from error
+            raise _unavailable(error) from error
 
     def ensure_base(self, progress: Progress | None = None) -> str:
         with _docker_errors("look for the base image"):
@@ -185,7 +185,7 @@ class DockerBackend:
             try:
                 self._client = (os.getpid(), docker.from_env(timeout=120).api)
             except docker.errors.DockerException as error:
-                raise SandboxUnavailable(f"The Docker daemon does not answer: {error}") from error
+                raise _unavailable(error) from error
         return self._client[1]
 
     def _labels(self, labels: Mapping[str, str]) -> dict[str, str]:
@@ -257,3 +257,13 @@ def _docker_errors(what: str) -> Iterator[None]:
         yield
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise SandboxError(f"Cannot {what}: {error}") from error
+
+
+def _unavailable(error: Exception) -> SandboxUnavailable:
+    if "Permission denied" in str(error):  # the socket's, somewhere within what the client tells
+        return SandboxUnavailable(
+            "This user may not use the Docker daemon. Add the user to the group `docker`, and log in again."
+        )
+    return SandboxUnavailable(
+        f"The Docker daemon does not answer: {error} Install and start it (`apt-get install docker.io`)."
+    )

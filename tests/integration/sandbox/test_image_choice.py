@@ -3,10 +3,12 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
 import pytest
+import requests
 
 from sandbox import bubblewrap_command
 from sandbox.backends import choose_backend
@@ -23,6 +25,20 @@ def no_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def no_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    bubblewrap_command.version.cache_clear()
+
+
+@pytest.fixture
+def forbidden_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """It is installed, and the kernel lets it make no namespaces."""
+    program = tmp_path / "bwrap"
+    program.write_text(
+        '#!/bin/sh\nif [ "$1" = --version ]; then echo bubblewrap 0.8.0; else echo No permissions >&2; exit 1; fi'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    bubblewrap_command.version.cache_clear()
+    yield
     bubblewrap_command.version.cache_clear()
 
 
@@ -50,6 +66,25 @@ def test_without_either_the_error_says_what_to_install(tmp_path: Path) -> None:
         choose("auto", tmp_path)
     assert "apt-get install docker.io" in str(refused.value)
     assert "apt-get install bubblewrap" in str(refused.value)
+
+
+@pytest.mark.usefixtures("forbidden_bubblewrap")
+def test_a_bubblewrap_that_may_not_start_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable) as refused:
+        choose("bubblewrap", tmp_path)
+    assert "No permissions. An ordinary user needs unprivileged user namespaces" in str(refused.value)
+    assert "apt-get install" not in str(refused.value)
+
+
+@pytest.mark.docker
+def test_who_may_not_use_the_daemon_is_not_told_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ping(_: object) -> None:
+        raise requests.ConnectionError("('Connection aborted.', PermissionError(13, 'Permission denied'))")
+
+    monkeypatch.setattr(docker.APIClient, "ping", ping)
+    with pytest.raises(SandboxUnavailable, match=r"may not use the Docker daemon.*the group `docker`") as refused:
+        choose("docker", tmp_path)
+    assert "apt-get install" not in str(refused.value)
 
 
 @pytest.mark.docker
