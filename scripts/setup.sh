@@ -9,6 +9,16 @@ kind="${1:-core}"
 
 say() { printf '%s\n' "acrouter: $*" >&2; }
 
+# pip's last words about a network that is away are that there is no such version.
+doing=""
+at_the_end() {
+    status=$?
+    [ "$status" -eq 0 ] || [ -z "$doing" ] ||
+        say "$doing failed; the lines above say why. It needs a network and 2.5 GB of free disk. Then run it again."
+    exit "$status"
+}
+trap at_the_end EXIT
+
 # System packages come through apt: as root, or through sudo after saying so.
 apt_install() {
     if ! command -v apt-get >/dev/null 2>&1; then
@@ -25,9 +35,11 @@ apt_install() {
         exit 1
     fi
     say "installing with apt: $*"
+    doing="installing with apt"
     $as_root apt-get update -qq
     # shellcheck disable=SC2086  # as_root is empty or one word
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    doing=""
 }
 
 python="${PYTHON:-python3}"
@@ -78,6 +90,7 @@ if ! sound || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     fi
     rm -f "$finished"
     say "installing the Python packages of $lock into .venv"
+    doing="installing the Python packages"
     # uv installs the same locked files in a fraction of pip's time.
     .venv/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.8'
     .venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r "$lock"
@@ -91,6 +104,7 @@ if ! sound || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
     fi
     printf '%s' "$wanted" >"$stamp"
     printf '%s' "$place" >"$finished"
+    doing=""
 fi
 # The policy voter's tests ask a real vLLM, which has an environment of its own.
 [ "$kind" != dev ] || PYTHON="$python" scripts/vllm.sh

@@ -33,6 +33,7 @@ esac
 _UV = r"""#!/bin/sh
 printf 'uv %s\n' "$*" >>"$CALLS"
 [ "${KILLED_IN:-}" != packages ] || kill -9 $PPID
+[ -z "${NO_NETWORK:-}" ] || { echo "error: no such version" >&2; exit 2; }
 """
 
 
@@ -42,6 +43,7 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "acrouter"
         self.calls = folder / "calls"
+        self.said = ""
         self.stand_in = folder / "python"
         for path, script in ((self.stand_in, _PYTHON), (folder / "uv", _UV)):
             path.write_text(script)
@@ -51,10 +53,11 @@ class Checkout:
         shutil.copy(ROOT / "pyproject.toml", self.folder)
         shutil.copytree(ROOT / "requirements", self.folder / "requirements")
 
-    def set_up(self, killed_in: str = "") -> tuple[int, list[str]]:
-        """Return the exit status and what was asked of Python and uv."""
+    def set_up(self, killed_in: str = "", *, no_network: str = "") -> tuple[int, list[str]]:
+        """Return the exit status and what was asked of Python and uv; `said` is what a person reads."""
         self.calls.write_text("")
         stands_in = {"PYTHON": self.stand_in, "STAND_IN": self.stand_in, "CALLS": self.calls, "KILLED_IN": killed_in}
+        stands_in["NO_NETWORK"] = no_network
         done = subprocess.run(
             ["sh", "scripts/setup.sh", "core"],
             cwd=self.folder,
@@ -63,6 +66,7 @@ class Checkout:
             timeout=60,
             check=False,
         )
+        self.said = done.stderr.decode()
         return done.returncode, [line for line in self.calls.read_text().splitlines() if not line.startswith("-c")]
 
     def assert_complete(self) -> None:
@@ -106,3 +110,14 @@ def test_a_new_lock_file_is_installed_into_the_venv_that_is_there(checkout: Chec
     assert calls
     assert "-m venv .venv" not in calls
     checkout.assert_complete()
+
+
+def test_packages_that_do_not_come_are_told_in_words(checkout: Checkout) -> None:
+    assert checkout.set_up(no_network="yes")[0] == 2
+    assert checkout.said.endswith(
+        "error: no such version\n"
+        "acrouter: installing the Python packages failed; the lines above say why. It needs a network and 2.5 GB of "
+        "free disk. Then run it again.\n"
+    )
+    assert checkout.set_up()[0] == 0
+    assert "failed" not in checkout.said
