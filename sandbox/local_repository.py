@@ -43,7 +43,7 @@ def check_local(path: Path, new_branch: str = "") -> None:
         raise CheckoutError(f"{path} has no commit yet. Commit something first.")
     if not new_branch:
         return
-    if not REF.fullmatch(f"refs/heads/{new_branch}") or new_branch.startswith("-"):
+    if not REF.fullmatch(f"refs/heads/{new_branch}") or new_branch.startswith("-") or new_branch == "HEAD":
         raise CheckoutError(f"'{new_branch}' cannot be a branch's name.")
     if there(f"refs/heads/{new_branch}"):
         raise CheckoutError(f"The branch '{new_branch}' is in {path} already. Name another one.")
@@ -88,8 +88,9 @@ def _git_dir_of(path: Path) -> Path:
     """Find the git folder of a worktree without asking git, which would read the configuration there."""
     for candidate in (path / ".git", path):
         if candidate.is_file():
-            target = candidate.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
-            return (path / target).resolve()
+            target = candidate.read_text(encoding="utf-8", errors="replace")
+            if target.startswith("gitdir:"):
+                return (path / target.removeprefix("gitdir:").strip()).resolve()
         if (candidate / "HEAD").is_file():
             return candidate
     raise CheckoutError(f"{path} is not a git repository; name the folder that holds `.git`.")

@@ -38,6 +38,8 @@ def bench(
     given = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out, "connections": connections}
     options: dict[str, Path | bool | int] = {option: value for option, value in given.items() if value is not None}
     options |= {option: True for option, said in (("short", short), ("accept", accept)) if said}
+    if json_file is not None and (not json_file.parent.is_dir() or json_file.is_dir()):  # not after minutes of work
+        raise ConfigurationError(f"--json: {json_file} cannot be written: give a file's name in a folder that exists.")
     measure = import_module(benches[name]).run
     if unknown := sorted(set(options) - set(signature(measure).parameters)):
         raise ConfigurationError(f"The benchmark '{name}' takes no --{unknown[0]}.")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _JSON = typer.Option(False, "--json", help="Print JSON, the same as the API's.")
+# No row has another number, and a database chokes on a greater one.
+_NUMBER = typer.Argument(..., min=1, max=2**63 - 1, help="The task's number.")
 _DAYS = typer.Option(30, help="The last 7, 30, 90 or 365 days, today included.")
 _COLOURS = {"good": "green", "bad": "red", "wait": "yellow", "cool": "cyan"}
 
@@ -134,7 +136,7 @@ def tasks(
     console.print(f"{len(found.lines)} of {found.total}.")
 
 
-def task(number: int = typer.Argument(..., help="The task's number."), as_json: bool = _JSON) -> None:
+def task(number: int = _NUMBER, as_json: bool = _JSON) -> None:
     """One task: why its models were chosen, what they did, what it cost."""
     from bot.dashboard.shapes.tasks import TaskDetailOut
 
@@ -163,7 +165,7 @@ def task(number: int = typer.Argument(..., help="The task's number."), as_json: 
     console.print(f"Spent {usd(found.spent_usd)} of {usd(row['budget_usd'])}. {_safe(row['pr_url'])}")
 
 
-def tail(number: int = typer.Argument(..., help="The task's number."), as_json: bool = _JSON) -> None:
+def tail(number: int = _NUMBER, as_json: bool = _JSON) -> None:
     """Follow a task until it has ended: its history, and each step of the model at work."""
     settings, database, _ = _open()
     console = Console()

@@ -1,7 +1,7 @@
 """`acrouter`: one command for each thing that people do with it."""
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 
 import typer
 from rich.console import Console
@@ -48,9 +48,24 @@ def demo(
 def show_version() -> None:
     """Print the version."""
     try:
-        typer.echo(version("acrouter"))
-    except PackageNotFoundError:
+        typer.echo(metadata.version("acrouter"))
+    except metadata.PackageNotFoundError:
         typer.echo("0.0.0 (not installed)")
+
+
+def _show_and_exit(asked: bool) -> None:
+    if asked:
+        show_version()
+        raise typer.Exit
+
+
+@app.callback()
+def acrouter(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_and_exit, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """What stands before a command."""
 
 
 def main() -> None:

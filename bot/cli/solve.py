@@ -95,15 +95,20 @@ def read_task(path: Path) -> tuple[str, str]:
     """Return title and text of a task's file; the first line is the title, as in a commit message.
 
     Raises:
-        ConfigurationError: there is no such file, it is empty or too large.
+        ConfigurationError: there is no such file, it cannot be read, or it is empty, too large or no text.
     """
     import sys
 
     if str(path) != "-" and not path.is_file():
         raise ConfigurationError(f"--task: {path} is no file. Give the path of a text file, or - for standard input.")
-    raw = sys.stdin.buffer.read(_MAX_TASK_BYTES + 1) if str(path) == "-" else path.read_bytes()
+    try:
+        raw = sys.stdin.buffer.read(_MAX_TASK_BYTES + 1) if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"--task: {path} cannot be read: {error.strerror}.") from error
     if len(raw) > _MAX_TASK_BYTES:
         raise ConfigurationError(f"--task: {path} is larger than {_MAX_TASK_BYTES} bytes.")
+    if b"\0" in raw:
+        raise ConfigurationError(f"--task: {path} is no text. Give a file of plain text.")
     text = raw.decode("utf-8", errors="replace").strip()
     if not text:
         raise ConfigurationError(f"--task: {path} is empty. Write what should be done; the first line is the title.")

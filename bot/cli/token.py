@@ -16,7 +16,7 @@ app = typer.Typer(help="Tokens for the JSON API, the CSV files and the metrics."
 def create(
     name: str = typer.Argument(..., help="By which it is listed and revoked."),
     scope: list[str] = typer.Option(["read"], help="read: JSON API and CSV. metrics: /metrics. May be given twice."),
-    days: int = typer.Option(0, min=0, help="Days until it ends. 0: it does not."),
+    days: int = typer.Option(0, min=0, max=36_500, help="Days until it ends. 0: it does not."),
 ) -> None:
     """Make a token and print it, this once."""
     from bot.dashboard.tokens import create_token
@@ -29,8 +29,12 @@ def show() -> None:
     """List the tokens, without themselves."""
     from bot.dashboard.tokens import list_tokens
 
+    rows = list_tokens(_database())
+    if not rows:
+        typer.echo("No token yet. `acrouter token create NAME` makes one.")
+        return
     table = Table("name", "scopes", "made", "ends", "last used")
-    for row in list_tokens(_database()):
+    for row in rows:
         times = [
             one.strftime("%Y-%m-%d %H:%M") if one else "-" for one in (row.created_at, row.expires_at, row.used_at)
         ]

@@ -146,6 +146,7 @@ def test_a_model_that_finds_nothing_ends_with_1_and_no_patch(shell: Shell) -> No
 
 def test_wrong_input_gets_one_clear_sentence(shell: Shell) -> None:
     (shell.folder / "empty.md").write_text(" \n")
+    (shell.folder / "binary").write_bytes(b"\x7fELF\0\1")
     (shell.folder / "new").mkdir()
     subprocess.run(["git", "init", "--quiet", str(shell.folder / "new")], check=True)
     expected = {
@@ -158,12 +159,18 @@ def test_wrong_input_gets_one_clear_sentence(shell: Shell) -> None:
         ("--task", "nowhere.md"): (
             "--task: nowhere.md is no file. Give the path of a text file, or - for standard input."
         ),
+        (
+            "--repo",
+            "issue.md",
+        ): f"{shell.folder / 'issue.md'} is not a git repository; name the folder that holds `.git`.",
+        ("--task", "binary"): "--task: binary is no text. Give a file of plain text.",
         ("--task", "empty.md"): "--task: empty.md is empty. Write what should be done; the first line is the title.",
         ("--model", "scripted-larg"): (
             "unknown model 'scripted-larg'. Did you mean 'scripted-large'? "
             "The pool has: scripted-small, scripted-medium, scripted-large."
         ),
         ("--branch", "a..b"): "'a..b' cannot be a branch's name.",
+        ("--branch", "HEAD"): "'HEAD' cannot be a branch's name.",
         ("--budget", "0"): "--budget: must be an amount of US dollars, more than 0.",
         ("--budget", "-1"): "--budget: must be an amount of US dollars, more than 0.",
         ("--budget", "inf"): "--budget: must be an amount of US dollars, more than 0.",
