@@ -57,9 +57,8 @@ class DimensionBest:
     def _reason(self, task: RoutingTask, best: str, score: float, attempts: int) -> str:
         kind = str(task.dimension).replace("_", " ")
         if not attempts:
-            return (
-                f"No recent attempt of {best} at a {kind} task is known; by other tasks and what is published it leads."
-            )
+            known = "by other tasks, what is published of it or its price it leads"
+            return f"No recent attempt of {best} at a {kind} task is known; {known}."
         plural = "attempt" if attempts == 1 else "attempts"
         leads = f"On {kind} tasks {best} does best for its price"
         return f"{leads}: expected score {score:.2f} after {attempts} recent {plural}."

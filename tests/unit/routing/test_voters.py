@@ -92,6 +92,7 @@ def test_dimension_best_prefers_what_worked_on_this_kind_of_task() -> None:
         voter.learn(make_evidence(f"a{n}", "large", 1.0, dimension=Dimension.ALGORITHM))
         voter.learn(make_evidence(f"b{n}", "small", 0.0, dimension=Dimension.ALGORITHM))
 
+    assert "or its price it leads" in DimensionBest().vote(make_task(), FixedMemory(), make_pool()).reason
     bugs = voter.vote(make_task(), FixedMemory(), make_pool())
     algorithms = voter.vote(make_task(dimension=Dimension.ALGORITHM), FixedMemory(), make_pool())
 
