@@ -31,7 +31,8 @@ def configure_tracing(settings: Settings, process: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise ConfigurationError(
-            "ACROUTER_TRACE_ENDPOINT is set and OpenTelemetry is not installed: pip install 'acrouter[otel]'."
+            "ACROUTER_TRACE_ENDPOINT is set and OpenTelemetry is not installed. Run in acrouter's folder: "
+            ".venv/bin/pip install '.[otel]'."
         ) from error
     use_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.trace_endpoint)), process)
 

@@ -32,7 +32,9 @@ def plot(played: Mapping[Run, Played], folder: Path) -> list[Path]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise ConfigurationError("Plots need matplotlib: pip install 'acrouter[bench]'.") from error
+        raise ConfigurationError(
+            "Plots need matplotlib. Run in acrouter's folder: .venv/bin/pip install '.[bench]'."
+        ) from error
     mpl.use("svg")
     import matplotlib.pyplot as plt
 

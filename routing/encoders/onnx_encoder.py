@@ -12,7 +12,7 @@ from routing.errors import EncoderError
 from routing.types import Vector
 
 THRESHOLD = 0.5
-_INSTALL = "Run: pip install 'acrouter[embeddings]'"
+_INSTALL = "Run in acrouter's folder: .venv/bin/pip install '.[embeddings]'"
 MAX_TOKENS = 512
 _FORMAT = 2
 """Of the converted file: raised when the conversion changes."""

@@ -41,7 +41,9 @@ def train(examples: Sequence[Example], encoder: Encoder, *, seed: int = 0) -> Lo
     try:
         import sklearn.linear_model  # noqa: F401
     except ImportError as error:
-        raise TrainingError("train logreg: scikit-learn is missing. Run: pip install 'acrouter[train]'") from error
+        raise TrainingError(
+            "train logreg: scikit-learn is missing. Run in acrouter's folder: .venv/bin/pip install '.[train]'"
+        ) from error
     data = _prepared(examples, encoder)
     order = random.Random(seed).sample(range(len(data.tasks)), len(data.tasks))  # noqa: S311
     cut = round(len(order) * HELD_OUT)

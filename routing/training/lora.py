@@ -11,7 +11,7 @@ from routing.training.policy import Lesson
 
 RANK = 8
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj")
-_INSTALL = "Run: pip install 'acrouter[train]'"
+_INSTALL = "Run in acrouter's folder: .venv/bin/pip install '.[train]'"
 
 
 @dataclass(frozen=True)
