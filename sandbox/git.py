@@ -132,15 +132,17 @@ def check_remote(remote: GitRemote, *, allow_local: bool) -> bool:
     Raises:
         CheckoutError: its URL is neither http(s) nor, where allowed, an absolute local path; or it carries a secret.
     """
+    if any(ord(character) < 32 for character in remote.url):
+        raise CheckoutError("The repository's URL holds a control character.")
+    if allow_local and remote.url.startswith("/"):
+        return True
+    if " " in remote.url:
+        raise CheckoutError("The repository's URL holds a space.")
     url = urlsplit(remote.url)
-    if any(ord(character) < 33 for character in remote.url):
-        raise CheckoutError("The repository's URL holds a space or a control character.")
     if url.scheme in ("http", "https") and url.hostname:
         if "@" in url.netloc:
             raise CheckoutError("The repository's URL must not hold a user or a password; the token goes separately.")
         return False
-    if allow_local and remote.url.startswith("/"):
-        return True
     raise CheckoutError(f"Repositories are fetched over https or http only, not from {remote.url!r}.")
 
 

@@ -111,6 +111,16 @@ def test_the_patch_on_a_branch(shell: Shell) -> None:
     )
 
 
+def test_a_repository_below_a_folder_with_a_space_and_an_umlaut(shell: Shell) -> None:
+    place = shell.folder / "Meine Projekte" / "für acrouter"
+    place.parent.mkdir()
+    shell.repository.rename(place)
+    done = shell.solve("--repo", str(place), "--model", "scripted-medium")
+    assert done.returncode == 0, done.stderr
+    applied = subprocess.run(["git", "-C", str(place), "apply"], input=done.stdout, text=True, check=False)
+    assert applied.returncode == 0
+
+
 def test_in_the_repository_itself_it_leaves_nothing_to_commit(shell: Shell) -> None:
     done = subprocess.run(
         shell.command("--repo", ".", "--task", "../issue.md", "--model", "scripted-medium"),
