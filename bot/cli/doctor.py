@@ -1,6 +1,7 @@
 """`acrouter doctor`: checks every need and says for each what to do."""
 
 import typer
+from rich.console import Console
 
 
 def doctor(
@@ -10,4 +11,7 @@ def doctor(
     from bot.cli.findings import show
     from bot.diagnosis import diagnose
 
-    show(diagnose(offline=offline))
+    # A terminal alone shows it. Before the first task there is no image, and making one is part of the check.
+    with Console(stderr=True).status("checking; the sandbox's first image takes minutes"):
+        found = diagnose(offline=offline)
+    show(found)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+from bot.cli.main import app
 from bot.diagnosis import diagnose
 from bot.github_app.findings import Finding
 from store import migrations
@@ -103,6 +105,13 @@ def test_a_data_folder_that_cannot_be_written_is_not_blamed_on_bubblewrap(doctor
     found = told(doctor(ACROUTER_DATA_DIR="/proc/nope", ACROUTER_SANDBOX="bubblewrap"), "sandbox")
     assert "/proc/nope/bubblewrap cannot be written" in found.found
     assert "apt-get install" not in found.found
+
+
+def test_who_waits_for_the_first_image_is_told_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.diagnosis.diagnose", lambda **_: [])
+    waiting = CliRunner().invoke(app, ["doctor"], env={"FORCE_COLOR": "1"})
+    assert "the sandbox's first image takes minutes" in waiting.stderr
+    assert CliRunner().invoke(app, ["doctor"]).stderr == "", "a file gets the findings alone"
 
 
 def test_a_database_of_a_newer_acrouter_is_not_one_to_migrate(doctor: Doctor) -> None:
