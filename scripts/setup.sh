@@ -79,13 +79,19 @@ wanted="$(cat requirements/*.txt pyproject.toml scripts/setup.sh | sha256sum | c
 # Holds the place of a finished set-up and is away while one is at work: what an end in its middle left behind (a venv
 # without pip, half of uv) and the scripts of a folder that was moved name no error that helps, so they are made anew.
 finished=".venv/.acrouter-finished"
+# Tells a venv of this script's from one that somebody made by docs/setup.md and may have put more into: that one stays.
+begun=".venv/.acrouter-begun"
 place="$(pwd -P)"
 sound() { [ -x .venv/bin/python ] && [ "$(cat "$finished" 2>/dev/null || true)" = "$place" ]; }
 
 if ! sound || [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
-    if ! sound; then
+    if [ -x .venv/bin/python ] && [ ! -e "$begun" ] && [ ! -e "$finished" ]; then
+        say "using the .venv that is here"
+    elif ! sound; then
         [ ! -e .venv ] || say "the .venv here was not finished in this place: making it anew"
         rm -rf .venv
+        mkdir .venv
+        : >"$begun"
         "$python" -m venv .venv
     fi
     rm -f "$finished"

@@ -112,6 +112,19 @@ def test_a_new_lock_file_is_installed_into_the_venv_that_is_there(checkout: Chec
     checkout.assert_complete()
 
 
+def test_a_venv_that_somebody_made_and_filled_is_kept(checkout: Checkout) -> None:
+    programs = checkout.folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    shutil.copy(checkout.stand_in, programs / "python")
+    (programs / "pip").touch()
+    (programs / "an-extra").touch()
+    status, calls = checkout.set_up()
+    assert (status, "-m venv .venv" in calls) == (0, False)
+    assert (programs / "an-extra").exists()
+    assert "using the .venv that is here" in checkout.said
+    checkout.assert_complete()
+
+
 def test_packages_that_do_not_come_are_told_in_words(checkout: Checkout) -> None:
     assert checkout.set_up(no_network="yes")[0] == 2
     assert checkout.said.endswith(
