@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bench.routing import market
@@ -33,11 +32,11 @@ from bench.routing.market import DEAREST_USD, TELLING, ToldPool
 from bench.routing.stream import Stream, StreamKind, StreamTask
 from bench.routing.synthetic import KINDS, SUBJECTS, text
 from bench.routing.tracks import Track
+from bot.cli.output import wide_console
 from routing.logits import sigmoid
 from routing.pool import ModelPool
 
 PROCESSES = 2
-_FILE_WIDTH = 160
 INFORMED = "informed"
 PLAYERS = (ROUTER, "peer.linucb", "peer.lints", "peer.knn", "peer.epsilon_greedy", "peer.random", "peer.best_chain")
 
@@ -150,9 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         drawn = {name: _drawn(name, given.issues, given.data) for name in given.kinds}
     except StreamError as error:
         parser.error(str(error))
-    console = Console()
-    if not console.is_terminal:  # a file is as wide as the table
-        console = Console(width=_FILE_WIDTH)
+    console = wide_console()
     table = Table("kind of world", *(player.removeprefix("peer.") for player in given.players))
     found = {}
     for name, draw in drawn.items():

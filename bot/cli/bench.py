@@ -5,13 +5,11 @@ from inspect import signature
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.errors import ConfigurationError
 from store.suggest import did_you_mean
-
-_FILE_WIDTH = 160
 
 
 def bench(
@@ -43,16 +41,10 @@ def bench(
     measure = import_module(benches[name]).run
     if unknown := sorted(set(options) - set(signature(measure).parameters)):
         raise ConfigurationError(f"The benchmark '{name}' takes no --{unknown[0]}.")
-    figures: dict[str, float] = measure(_console(), **options)
+    figures: dict[str, float] = measure(wide_console(stderr=True), **options)
     table = Table("figure", "value")
     for figure, value in figures.items():
         table.add_row(figure, f"{value:.4g}")
-    Console().print(table)
+    wide_console().print(table)
     if json_file is not None:
         json_file.write_text(json.dumps({"figures": figures}, indent=2) + "\n", encoding="utf-8")
-
-
-def _console() -> Console:
-    """What goes to a file is as wide as the tables: cut to 80 columns, two names would look the same."""
-    console = Console(stderr=True)
-    return console if console.is_terminal else Console(stderr=True, width=_FILE_WIDTH)

@@ -5,9 +5,9 @@ from collections import defaultdict
 from dataclasses import asdict
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.settings import load_settings
 
 
@@ -43,7 +43,7 @@ def calibration(
         }
         typer.echo(json.dumps(told, indent=2))
         return
-    console = Console()
+    console = wide_console()
     table = Table("", "PRs", "Brier", "Brier of the mean", "skill", title="The verifier's score against the outcome")
     for name, found in {"all": whole, **dimensions, **{f"signal {n}": f for n, f in by_signal.items()}}.items():
         table.add_row(

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from bot.github_app.findings import Finding
 
 _STYLES = {"ok": "green", "warning": "yellow", "wrong": "bold red"}
@@ -28,6 +28,6 @@ def show(findings: Sequence[Finding]) -> None:
             escape(finding.found),
             escape(finding.advice),
         )
-    Console().print(table)
+    wide_console().print(table)
     if any(finding.level == "wrong" for finding in findings):
         raise typer.Exit(1)

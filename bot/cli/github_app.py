@@ -30,7 +30,7 @@ def create(
     place = Place.of(github, api_url)
     public_url = public_url.rstrip("/")
     if not public_url.startswith(("https://", "http://")):
-        raise ConfigurationError("--public-url: must begin with https://.")
+        raise ConfigurationError("--public-url: must begin with https:// (or http://, where no stranger can listen).")
     credentials.require_room(folder)
     if not code:
         with flow.started(name, organisation, place, public_url, port) as begun:

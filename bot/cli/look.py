@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.errors import ConfigurationError
 from store.logs import configure_logging
 from store.settings import Settings, load_settings
@@ -49,7 +50,7 @@ def stats(days: int = _DAYS, as_json: bool = _JSON) -> None:
     table.add_row("spend", usd(now.spend_usd), usd(before.spend_usd))
     table.add_row("cost per merged PR", _usd(now.usd_per_merged), _usd(before.usd_per_merged))
     table.add_row("trigger to PR", duration(now.seconds_to_pr), duration(before.seconds_to_pr))
-    console = Console()
+    console = wide_console()
     console.print(table)
     if view.best is not None:
         console.print(f"Best value: [bold]{_safe(view.best.model)}[/], {_usd(view.best.usd_per_merged)} a merged PR.")
@@ -92,7 +93,7 @@ def models(days: int = _DAYS, as_json: bool = _JSON) -> None:
             duration(row.seconds),
             drift,
         )
-    Console().print(table)
+    wide_console().print(table)
 
 
 def tasks(
@@ -131,7 +132,7 @@ def tasks(
             usd(line.cost_usd),
             duration(line.seconds),
         )
-    console = Console()
+    console = wide_console()
     console.print(table)
     console.print(f"{len(found.lines)} of {found.total}.")
 
@@ -146,7 +147,7 @@ def task(number: int = _NUMBER, as_json: bool = _JSON) -> None:
         names = frozenset(facts.repositories.values())
         typer.echo(TaskDetailOut.of(found, names).model_dump_json(indent=2))
         return
-    console = Console()
+    console = wide_console()
     row = found.row
     console.print(f"[bold]{_safe(found.title)}[/]  {_state(row['state'])}  {_safe(row['reason'])}")
     if found.decision is not None:
@@ -168,7 +169,7 @@ def task(number: int = _NUMBER, as_json: bool = _JSON) -> None:
 def tail(number: int = _NUMBER, as_json: bool = _JSON) -> None:
     """Follow a task until it has ended: its history, and each step of the model at work."""
     settings, database, _ = _open()
-    console = Console()
+    console = wide_console()
     told, steps = 0, (0, 0)
     while True:
         found = _detail(settings, database, number)

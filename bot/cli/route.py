@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.errors import ConfigurationError
 from store.settings import load_settings
 from store.suggest import did_you_mean
@@ -59,7 +60,7 @@ def route(
         shown = {"task": {"dimension": asked.dimension.value, **asdict(metadata(asked))}, **decision_columns(decision)}
         typer.echo(json.dumps(shown, indent=2, default=str))
         return
-    _show(Console(), asked, decision, len(router))
+    _show(wide_console(), asked, decision, len(router))
 
 
 def replay(
@@ -80,7 +81,7 @@ def replay(
     if as_json:
         typer.echo(json.dumps(asdict(replayed), indent=2))
         return
-    console = Console()
+    console = wide_console()
     table = Table("mean reward a task", "estimate", "95% interval", title=f"{result.rounds} decisions")
     rows: dict[str, Estimate] = {
         "as logged": result.logged,

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.errors import ConfigurationError
 from store.logs import configure_logging
 from store.settings import load_settings
@@ -40,7 +41,7 @@ def solve(
     """Solve a task in a local repository: the patch comes on stdout, the story on stderr."""
     from sandbox.local_repository import check_local
 
-    console = Console(stderr=True)
+    console = wide_console(stderr=True)
     settings = load_settings(log_level="error")
     configure_logging(settings)
     title, text = read_task(task)
@@ -58,8 +59,9 @@ def solve(
     runtime = make_runtime(settings, open_database(settings), queue, forge=None)
     if model:
         runtime.pool.get(model)
+    most = settings.task_budget_usd if budget is None else min(budget, settings.task_budget_usd)
     if dry_run:
-        _show_decision(console, runtime, title, text, model, repo.resolve().name)
+        _show_decision(console, runtime, title, text, model, repo.resolve().name, budget_usd=most)
         return
     _require_key(runtime.pool, model)
     revive_lost_tasks(runtime)  # of commands that were interrupted
@@ -182,7 +184,9 @@ def _hand_in(console: Console, runtime: "Runtime", task_id: int, branch: str) ->
         typer.echo(published.attempt.patch, nl=False)
 
 
-def _show_decision(console: Console, runtime: "Runtime", title: str, text: str, model: str, repository: str) -> None:
+def _show_decision(
+    console: Console, runtime: "Runtime", title: str, text: str, model: str, repository: str, *, budget_usd: float
+) -> None:
     from routing import RoutingTask
     from routing.dimension import classify
 
@@ -194,7 +198,7 @@ def _show_decision(console: Console, runtime: "Runtime", title: str, text: str, 
         title=title,
         trigger=Trigger.COMMAND_LINE.value,
     )
-    decision = runtime.brain.choose(task, pinned=model)
+    decision = runtime.brain.choose(task, pinned=model, budget_usd=budget_usd)
     console.print(decision_table(decision))
     for reason in decision.reasons:
         console.print(f"- {escape(reason)}")

@@ -1,10 +1,10 @@
 """`acrouter token create|list|revoke`: tokens for the JSON API and for the metrics."""
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.output import wide_console
 from store.database import Database
 from store.settings import load_settings
 from templates.escape import plain
@@ -39,7 +39,7 @@ def show() -> None:
             one.strftime("%Y-%m-%d %H:%M") if one else "-" for one in (row.created_at, row.expires_at, row.used_at)
         ]
         table.add_row(escape(plain(row.name)), row.scopes, *times)
-    Console().print(table)
+    wide_console().print(table)
 
 
 @app.command()

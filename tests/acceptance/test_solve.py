@@ -147,6 +147,13 @@ def test_a_dry_run_shows_the_decision_and_calls_no_model(shell: Shell, endpoint:
     assert len(endpoint.calls) == calls
 
 
+def test_a_dry_run_keeps_to_the_budget_that_the_task_would_have(shell: Shell) -> None:
+    done = shell.solve("--dry-run", "--budget", "0.0001", "--task", "-", stdin="Add a function\n\nIt returns 1.\n")
+    assert done.returncode == 2
+    assert "No model may be used." in " ".join(done.stderr.split())
+    assert "the budget leaves $0.0001" in " ".join(done.stderr.split())
+
+
 def test_a_model_that_finds_nothing_ends_with_1_and_no_patch(shell: Shell) -> None:
     done = shell.solve("--model", "scripted-medium", "--task", "-", stdin="Paint it blue\n")
     assert done.returncode == 1

@@ -1,0 +1,30 @@
+"""What the commands print can be searched: no name is cut where a table goes to a file."""
+
+import io
+
+import pytest
+from rich.table import Table
+
+from bot.cli.output import wide_console
+
+NAMES = [f"always_claude-{kind}-4-6-of-the-year" for kind in ("opus", "sonnet", "haiku")]
+
+
+def printed(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    console = wide_console()
+    table = Table(*NAMES)
+    table.add_row(*NAMES)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_a_file_gets_as_much_room_as_a_table_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert all(printed(monkeypatch).count(name) == 2 for name in NAMES)
+
+
+def test_who_says_how_wide_it_is_gets_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, printed(monkeypatch).splitlines())) == 60
