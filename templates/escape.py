@@ -84,7 +84,7 @@ def _longest_run(text: str) -> int:
 
 def _defuse(text: str) -> str:
     text = re.sub(r"@(?=[A-Za-z0-9])", "@" + _ZERO_WIDTH_SPACE, text)
-    text = re.sub(r"(?i)\b(GH-)(?=\d)", r"\1" + _ZERO_WIDTH_SPACE, text)
+    text = re.sub(r"(?i)\b(GH\\?-)(?=\d)", r"\1" + _ZERO_WIDTH_SPACE, text)  # Markdown's backslash is gone by then
     text = re.sub(r"\\#(?=\d)", r"\\#" + _ZERO_WIDTH_SPACE, text)
     text = re.sub(r"(?i)\b(https?|ftp)(://)", r"\1:" + _ZERO_WIDTH_SPACE + "//", text)
     return re.sub(r"(?i)\b(www)\.", r"\1" + _ZERO_WIDTH_SPACE + ".", text)
