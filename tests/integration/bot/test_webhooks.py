@@ -20,6 +20,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlmodel import select
+from starlette.types import Message
 
 from bot.errors import NotStoredError
 from bot.inbox import arrival
@@ -262,6 +263,12 @@ def test_what_is_not_from_github_is_refused(
     assert queue.deliveries == []
 
 
+@pytest.mark.parametrize("unsigned", [{"X-Hub-Signature-256": None}, {"X-Hub-Signature-256": ""}])
+def test_an_unsigned_webhook_is_told_what_is_not_set_up(client: TestClient, unsigned: dict[str, str | None]) -> None:
+    answer = client.post("/webhooks/github", content=BODY, headers=headers(BODY, changes=unsigned))
+    assert answer.json()["detail"].endswith("is missing. Set a secret for the App's webhook.")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -289,17 +296,39 @@ def test_a_body_over_the_limit_is_refused_by_its_length(client: TestClient, data
     assert stored(database) == []
 
 
-def test_a_body_of_unknown_length_is_refused_while_it_streams(client: TestClient, database: Database) -> None:
-    sent = 0
+@pytest.mark.parametrize(
+    ("announced", "pieces"),
+    [
+        pytest.param({"Content-Length": "10001"}, 0, id="a body that says how long it is"),
+        pytest.param({}, 11, id="a body that goes on and on"),
+    ],
+)
+def test_no_more_of_a_body_is_read_than_it_takes_to_refuse_it(
+    sqlite_database: Database, announced: dict[str, str], pieces: int
+) -> None:
+    app = create_app(settings(github_webhook_secret=SECRET, max_body_bytes=10_000), sqlite_database, QueueOfNames())
+    told = headers(BODY) | announced
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/webhooks/github",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in told.items()],
+    }
+    read = 0
+    answers: list[Message] = []
 
-    def endless() -> Iterator[bytes]:
-        nonlocal sent
-        for _ in range(100):
-            sent += 1
-            yield b" " * 1000
+    async def receive() -> Message:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": b" " * 1000, "more_body": read < 100}
 
-    assert client.post("/webhooks/github", content=endless(), headers=headers(b"")).status_code == 413
-    assert stored(database) == []
+    async def send(message: Message) -> None:
+        answers.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    assert answers[0]["status"] == 413
+    assert read == pieces
+    assert stored(sqlite_database) == []
 
 
 def test_an_odd_action_is_stored_as_any_database_can(client: TestClient, database: Database) -> None:

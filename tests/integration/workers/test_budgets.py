@@ -1,10 +1,12 @@
 """Money is reserved before a call and settled after it, and no cap is passed, however many ask at once."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlmodel import select
+from sqlalchemy import text
+from sqlmodel import col, select
+from structlog.testing import capture_logs
 
 from sandbox.errors import BudgetExceeded
 from store.database import Database
@@ -12,6 +14,7 @@ from store.states import LedgerKind
 from store.tables import ConfigurationFile, Installation, Ledger, Repository, Task
 from store.types import utc_now
 from tests.support.rows import add_attempt, add_repository, add_task, settings
+from tests.support.services import wait_until
 from workers import budgets
 
 
@@ -96,6 +99,7 @@ def test_fifty_calls_at_once_cannot_pass_a_cap_together(database: Database, task
 def test_amounts_are_rounded_up_to_the_micro_dollar() -> None:
     assert budgets.to_micros(0.0000001) == 1
     assert budgets.to_micros(0.1) == 100_000
+    assert budgets.to_micros(4.03) == 4_030_000, "what only a computer's fraction adds is no money"
     assert budgets.to_micros(0) == 0
 
 
@@ -112,6 +116,44 @@ def test_a_call_over_midnight_counts_in_the_new_day_before_and_after_it_is_settl
     budgets.settle(database, over_midnight, 0.9)
     with pytest.raises(BudgetExceeded, match="a day is used up"):
         reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+
+
+def test_a_months_cap_counts_what_its_earlier_days_cost_and_begins_anew_with_the_next(
+    database: Database, task_id: int, attempt_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caps = {"day_budget_usd": 1.0, "month_budget_usd": 1.0}
+    budgets.settle(database, reserve(database, task_id, attempt_id, 0.9), 0.9)
+    with database.session() as session:
+        for row in session.exec(select(Ledger)).all():
+            row.at = datetime(2026, 3, 3, 12, tzinfo=UTC)
+            session.add(row)
+    monkeypatch.setattr("workers.caps.utc_now", lambda: datetime(2026, 3, 20, 12, tzinfo=UTC))
+    with pytest.raises(BudgetExceeded, match=r"The budget of \$1.00 a month is used up.*ACROUTER_MONTH_BUDGET_USD"):
+        reserve(database, task_id, attempt_id, 0.2, **caps)
+    monkeypatch.setattr("workers.caps.utc_now", lambda: datetime(2026, 4, 1, tzinfo=UTC))
+    reserve(database, task_id, attempt_id, 0.2, **caps)
+
+
+@pytest.mark.postgres
+def test_a_call_that_ends_while_its_task_is_written_off_is_counted_once(postgres_database: Database) -> None:
+    task = add_task(postgres_database)
+    reservation = reserve(postgres_database, task, add_attempt(postgres_database, task), 0.25)
+    with ThreadPoolExecutor(1) as pool:
+        with postgres_database.session() as session:
+            assert budgets.assume_open(session, task) == 1
+            session.flush()
+            settled = pool.submit(budgets.settle, postgres_database, reservation, 0.01)
+            wait_until(lambda: _waits_for_a_lock(postgres_database), what="the settlement's wait")
+        settled.result(10)
+    with postgres_database.session() as session:
+        closing = session.exec(select(Ledger.kind).where(col(Ledger.closing).is_(True))).all()
+    assert closing == [LedgerKind.ASSUMED]
+
+
+def _waits_for_a_lock(database: Database) -> bool:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with database.reading() as session:
+        return bool(session.execute(text(query)).scalar())
 
 
 def test_fifty_calls_at_once_in_two_repositories_cannot_pass_their_organisations_cap(database: Database) -> None:
@@ -188,3 +230,26 @@ def test_a_cap_that_is_nearly_reached_is_told_with_who_can_raise_it(
         [warning] = budgets.warnings(session, caps, task)
     assert "This repository's budget of $1.00 a day is 81% used" in warning
     assert "ACROUTER_REPOSITORY_DAY_BUDGET_USD" in warning
+
+
+def test_a_tasks_own_budget_is_told_from_four_fifths_on(database: Database, task_id: int, attempt_id: int) -> None:
+    def told() -> tuple[str, ...]:
+        with database.session() as session:
+            return budgets.warnings(session, settings(), session.get_one(Task, task_id))
+
+    reserve(database, task_id, attempt_id, 1.59)
+    assert told() == ()
+    reserve(database, task_id, attempt_id, 0.01)
+    [warning] = told()
+    assert warning.startswith("This task's budget of $2.00 is 80% used. `/route retry budget=USD`")
+
+
+def test_the_operators_log_tells_once_that_a_cap_gets_near_its_end(
+    database: Database, task_id: int, attempt_id: int
+) -> None:
+    with capture_logs() as logs:
+        for usd in (0.79, 0.02, 0.02):
+            reserve(database, task_id, attempt_id, usd, day_budget_usd=1.0)
+    assert [(entry["event"], entry["words"][:42]) for entry in logs] == [
+        ("budget.nearly_used", "The budget of $1.00 a day is 81% used. An "),
+    ]

@@ -20,6 +20,10 @@ def test_options_are_read() -> None:
     assert command == Command(Verb.FIX, "gpt-5.4", 1.5, "don't touch `api.py`")
 
 
+def test_what_nobody_sees_is_no_part_of_a_command() -> None:
+    assert parse_commands("/route fix <!-- hint=hidden -->") == [Command(Verb.FIX)]
+
+
 def test_a_phones_quotation_marks_are_quotation_marks() -> None:
     assert parse_commands("/route retry hint=“two words”") == [Command(Verb.RETRY, hint="two words")]
 

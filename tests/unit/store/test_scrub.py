@@ -46,6 +46,11 @@ def test_credentials_in_a_url_go_and_the_url_stays() -> None:
     assert scrub("https://x-access-token:abc123@github.com/o/r.git") == "https://[secret removed]@github.com/o/r.git"
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "token", "basic"])
+def test_a_headers_credentials_go_whatever_they_look_like(scheme: str) -> None:
+    assert scrub(f"> Authorization: {scheme} eDpsb29rcy1vcmRpbmFyeQ==") == f"> Authorization: {scheme} [secret removed]"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -66,6 +71,22 @@ def test_a_registered_secret_goes_wherever_it_stands() -> None:
     assert scrub("x the webhook's own secret y") == "x [secret removed] y"
     register_secret("short")
     assert scrub("a short text") == "a short text"
+
+
+def test_of_a_secret_within_another_nothing_is_left() -> None:
+    register_secret("a first half")
+    register_secret("a first half and a second half")
+    assert scrub("x a first half and a second half y") == "x [secret removed] y"
+
+
+def test_each_line_of_a_secret_of_several_goes() -> None:
+    register_secret("first-line-of-it\n  second-line-of-it\n")
+    assert scrub("1: first-line-of-it\n2: second-line-of-it") == "1: [secret removed]\n2: [secret removed]"
+
+
+def test_a_token_does_not_hide_behind_what_a_database_cannot_keep() -> None:
+    token = SECRETS[0]
+    assert scrub_json(token.replace("_", "_\x00")) == "[secret removed]"
 
 
 def test_nested_data_is_scrubbed_and_fit_for_a_database() -> None:
