@@ -1,6 +1,5 @@
 """The operator's limits on spending: what the settings say, or what an admin put in their place on the dashboard."""
 
-import math
 from dataclasses import dataclass
 
 from sqlmodel import Session, select
@@ -70,7 +69,7 @@ def set_limit(database: Database, settings: Settings, name: str, usd: float | No
     """
     if name not in LIMITS:
         raise BudgetError(f"There is no cap '{name}'.{did_you_mean(name, LIMITS)} There are: {', '.join(LIMITS)}.")
-    if usd is not None and not (math.isfinite(usd) and 0 < usd <= LARGEST_USD):
+    if usd is not None and not 0 < usd <= LARGEST_USD:
         raise BudgetError(f"The cap must be above 0 and at most {LARGEST_USD:,.0f} US dollars.")
     with database.session() as session:
         take_turn(session, "ledger")

@@ -41,6 +41,21 @@ def test_the_configured_permission_is_the_least_that_a_person_needs(
         assert needed in story.words()
 
 
+@pytest.mark.parametrize("command", ["/route fix", "/route stop", "/route explain"])
+def test_who_may_sort_issues_and_not_push_commands_nothing(story: Story, command: str) -> None:
+    story.comment("/route fix")
+    story.forge.roles["ada"] = "triage"
+    assert story.comment(command, by="ada") == "ada has no write permission"
+    assert story.words() == ""
+    assert [task.state for task in story.tasks()] == [TaskState.QUEUED]
+
+
+def test_on_a_closed_issue_no_work_starts(story: Story) -> None:
+    story.comment("/route fix", is_open=False)
+    assert story.tasks() == []
+    assert "This is closed. Open it again first." in story.words()
+
+
 def test_where_teams_are_named_permission_alone_is_not_enough(story: Story) -> None:
     story.configure("who:\n  teams: [core, release]\n")
     story.comment("/route fix")
@@ -62,6 +77,15 @@ def test_a_bot_on_the_list_may_start_work_and_others_are_skipped_in_silence(stor
     assert story.forge.replies == {}
     story.comment("/route fix", by="Renovate[bot]")
     assert [task.requested_by for task in story.tasks()] == ["Renovate[bot]"]
+
+
+def test_a_bot_that_was_taken_off_the_list_commands_nothing_more(story: Story) -> None:
+    story.configure('who:\n  bots: ["renovate[bot]"]\n')
+    story.push("main", ".acrouter.yml")
+    story.comment("/route fix", by="renovate[bot]")
+    story.configure("")
+    story.comment("/route stop", by="renovate[bot]")
+    assert [task.state for task in story.tasks()] == [TaskState.QUEUED]
 
 
 def test_acrouter_on_the_list_summons_itself_all_the_same_not(story: Story) -> None:

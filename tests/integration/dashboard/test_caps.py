@@ -126,7 +126,7 @@ def test_an_admin_sets_and_removes_a_limit_on_each_repository(site: Site, grace:
     assert "None is set" in browser.get("/budgets").text
 
 
-@pytest.mark.parametrize("usd", ["", "much", "-1"])
+@pytest.mark.parametrize("usd", ["", "much", "-1", "0", "nan", "inf", "1000000.01"])
 def test_what_is_no_amount_changes_no_cap_and_leads_back_to_the_budgets(site: Site, grace: Person, usd: str) -> None:
     browser = site.as_person(grace)
     before = browser.get("/api/v1/budgets").json()

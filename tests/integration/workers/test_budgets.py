@@ -156,6 +156,21 @@ def _waits_for_a_lock(database: Database) -> bool:
         return bool(session.execute(text(query)).scalar())
 
 
+def test_a_days_cap_counts_from_midnight_on(
+    database: Database, task_id: int, attempt_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets.settle(database, reserve(database, task_id, attempt_id, 0.9), 0.9)
+    with database.session() as session:
+        for row in session.exec(select(Ledger)).all():
+            row.at = datetime(2026, 3, 20, 0, 0, 1, tzinfo=UTC)
+            session.add(row)
+    monkeypatch.setattr("workers.caps.utc_now", lambda: datetime(2026, 3, 20, 23, 59, tzinfo=UTC))
+    with pytest.raises(BudgetExceeded, match="a day is used up"):
+        reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+    monkeypatch.setattr("workers.caps.utc_now", lambda: datetime(2026, 3, 21, tzinfo=UTC))
+    reserve(database, task_id, attempt_id, 0.2, day_budget_usd=1.0)
+
+
 def test_fifty_calls_at_once_in_two_repositories_cannot_pass_their_organisations_cap(database: Database) -> None:
     tasks = []
     for repository_id, name in ((42, "octo/tools"), (43, "octo/more")):

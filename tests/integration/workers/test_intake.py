@@ -7,8 +7,9 @@ from sqlmodel import select
 
 from bot.dashboard.health import retry_task
 from bot.dashboard.roles import Role, Viewer
+from sandbox.errors import BudgetExceeded
 from store.database import Database
-from store.states import TaskState
+from store.states import TaskKind, TaskState
 from store.tables import History, Task
 from tests.support.rows import QueueOfNames, add_attempt, add_repository, add_task, new_task, settings
 from workers import budgets
@@ -89,6 +90,25 @@ def test_nothing_starts_when_the_days_budget_is_used_up(database: Database, queu
     refused = start_task(database, queue, new_task(), caps)
     assert isinstance(refused, Refused)
     assert "ACROUTER_DAY_BUDGET_USD" in refused.reason
+
+
+def test_a_secret_that_somebody_pasted_is_not_kept(database: Database, queue: QueueOfNames) -> None:
+    token = "ghp_" + "a" * 36
+    started = start_task(database, queue, new_task(title=token, text=f"I use {token} here.", hint=token), settings())
+    assert isinstance(started, Started)
+    with database.session() as session:
+        task = session.get_one(Task, started.task_id)
+    removed = "[secret removed]"
+    assert (task.title, task.text, task.hint) == (removed, f"I use {removed} here.", removed)
+
+
+def test_a_local_task_counts_against_the_operators_caps(database: Database, queue: QueueOfNames) -> None:
+    caps = settings(day_budget_usd=0.5)
+    local = add_task(database, repository_id=None, kind=TaskKind.LOCAL, target="local/a", target_number=None)
+    attempt = add_attempt(database, local)
+    budgets.reserve(database, caps, task_id=local, attempt_id=attempt, model="small", usd=0.4)
+    with pytest.raises(BudgetExceeded, match="ACROUTER_DAY_BUDGET_USD"):
+        budgets.reserve(database, caps, task_id=local, attempt_id=attempt, model="small", usd=0.2)
 
 
 @pytest.mark.parametrize(("asked", "given"), [(None, 1.0), (100.0, 1.0), (0.25, 0.25), (0.0, 0.0)])

@@ -1,6 +1,5 @@
 """One worker a task: the second one finds it taken, and a worker that lost its lease can write nothing."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -12,6 +11,7 @@ from store.states import LedgerKind, TaskState
 from store.tables import Ledger, Task
 from store.types import utc_now
 from tests.support.rows import add_task
+from tests.support.services import wait_until
 from workers import leases
 from workers.errors import LeaseLost
 
@@ -19,6 +19,11 @@ from workers.errors import LeaseLost
 def change(database: Database, task_id: int, **values: object) -> None:
     with database.session() as session:
         session.add(session.get_one(Task, task_id).sqlmodel_update(values))
+
+
+def kept(database: Database, task_id: int) -> Task:
+    with database.session() as session:
+        return session.get_one(Task, task_id)
 
 
 def test_only_one_of_many_workers_takes_a_task(database: Database) -> None:
@@ -39,10 +44,11 @@ def test_a_lease_is_free_again_when_its_holder_is_done(database: Database) -> No
 
 def test_the_heartbeat_keeps_a_lease_longer_than_its_length(database: Database) -> None:
     task_id = add_task(database)
-    lease = leases.take(database, task_id, "first", 0.6)
+    lease = leases.take(database, task_id, "first", 3)
     assert lease is not None
+    first_end = kept(database, task_id).lease_until
     with lease:
-        time.sleep(1.5)
+        wait_until(lambda: kept(database, task_id).lease_until != first_end, what="the first beat")
         assert leases.take(database, task_id, "second", 60) is None
         with lease.transaction() as (_session, task):
             assert task.lease_owner == lease.owner
@@ -57,6 +63,27 @@ def test_a_worker_that_lost_its_lease_writes_nothing(database: Database) -> None
         task.title = "written by a ghost"
     with database.session() as session:
         assert session.get_one(Task, task_id).title == ""
+
+
+def test_a_worker_learns_by_its_heartbeat_that_its_lease_is_gone_and_leaves_the_next_ones_alone(
+    database: Database,
+) -> None:
+    task_id = add_task(database)
+    lease = leases.take(database, task_id, "first", 0.3)
+    assert lease is not None
+    with lease:
+        change(database, task_id, lease_owner="second", lease_until=utc_now() + timedelta(hours=1))
+        wait_until(lambda: lease.lost, what="the next beat")
+    assert kept(database, task_id).lease_owner == "second"
+
+
+def test_each_worker_that_takes_a_task_is_counted(database: Database) -> None:
+    task_id = add_task(database)
+    for tries in (1, 2):
+        lease = leases.take(database, task_id, "worker", 60)
+        assert lease is not None
+        with lease:
+            assert kept(database, task_id).tries == tries
 
 
 @pytest.mark.postgres

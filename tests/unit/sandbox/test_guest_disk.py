@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sandbox.disk_bound import DiskExceeded, setup_error
-from sandbox.guest_disk import DiskWatch
+from sandbox.guest_disk import LONGEST_S, DiskWatch
 from sandbox.types import Limits
 
 MB = 1 << 20
@@ -87,6 +88,31 @@ def test_the_disk_keeps_what_is_to_stay_free(tmp_path: Path) -> None:
     exceeded = watch(tmp_path, free=1 << 60).look()
     assert exceeded is not None
     assert exceeded[0] == "free"
+
+
+@pytest.mark.parametrize(
+    ("bytes_left", "lost", "told"),
+    [
+        pytest.param(MB, 0, None, id="nothing has changed"),
+        pytest.param(MB, 2 * MB, "bytes", id="more was written than may be"),
+        pytest.param(1000 * MB, 60 * MB, "free", id="others fill the disk"),
+    ],
+)
+def test_soon_after_a_look_only_a_disk_that_was_written_to_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_left: int, lost: int, told: str | None
+) -> None:
+    moments = [100.0]
+    monkeypatch.setattr("sandbox.guest_disk.time", SimpleNamespace(monotonic=lambda: moments[0]))
+    free = [100 * MB]
+    monkeypatch.setattr(DiskWatch, "free_now", lambda _watch: free[0])
+    watched = watch(tmp_path, bytes=bytes_left, free=50 * MB)
+    assert watched.look() is None
+    (tmp_path / "large").write_bytes(bytes(2 * MB))
+    free[0] -= lost
+    moments[0] += LONGEST_S / 2
+    assert (watched.look() or [None])[0] == told
+    moments[0] += LONGEST_S
+    assert (watched.look() is not None) is (told is not None or bytes_left < 2 * MB), "in the end all is looked at"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """When a command line agent is ended, what it has paid by then, and what that says about the endpoint."""
 
 import json
+import socket
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from sandbox.agent.command_line import _ending
 from sandbox.agent.model_proxy import ModelProxy
+from sandbox.agent.usage import most_tokens_of
 from sandbox.agent_types import AgentLimits, ModelEndpoint
 from sandbox.types import CommandResult
 from tests.support.meters import CountingMeter
@@ -57,7 +60,15 @@ def test_a_call_that_the_attempts_end_cuts_off_says_nothing_about_the_endpoint()
 
 @pytest.mark.parametrize(
     ("status", "content", "paid"),
-    [(200, b"no usage", True), (500, b"", True), (529, b"", False), (429, b"", False), (302, b"", False)],
+    [
+        (200, b"no usage", True),
+        (200, b'{"usage": {"input_tokens": 10}}', True),
+        (200, b'{"usage": {"output_tokens": 10}}', True),
+        (500, b"", True),
+        (529, b"", False),
+        (429, b"", False),
+        (302, b"", False),
+    ],
 )
 def test_what_may_have_been_billed_counts_as_paid(status: int, content: bytes, paid: bool) -> None:
     meter = CountingMeter()
@@ -66,8 +77,39 @@ def test_what_may_have_been_billed_counts_as_paid(status: int, content: bytes, p
     assert answer is not None
     assert answer[0] == status
     assert len(requests) == 1, "neither repeated nor redirected"
-    assert (meter.spent_usd > 0) is paid
-    assert meter.open == []
+    assert meter.settled == {"r0": meter.reserved["r0"] if paid else 0.0}
+
+
+def test_a_connection_that_ends_without_an_answer_counts_as_paid() -> None:
+    def hang_up(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        connection.close()
+
+    meter = CountingMeter()
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(hang_up, server)
+        answer = asked(proxy(f"http://127.0.0.1:{server.getsockname()[1]}/v1", meter), "/v1/responses", {})
+    assert answer is not None
+    assert answer[0] == 504
+    assert meter.settled == meter.reserved != {}
+
+
+def test_no_answer_makes_a_call_cheaper_than_all_of_its_words_from_the_cache() -> None:
+    meter = CountingMeter()
+    usage = {"input_tokens": 1000, "output_tokens": 10, "input_tokens_details": {"cached_tokens": 10**9}}
+    with upstream(200, json.dumps({"usage": usage}).encode()) as (url, _):
+        asked(proxy(url, meter), "/v1/responses", {})
+    assert meter.spent_usd == pytest.approx((1000 * 0.1 + 10 * 10.0) / 1e6)
+
+
+def test_what_is_reserved_covers_a_request_that_is_written_into_the_cache_whole() -> None:
+    meter = CountingMeter()
+    endpoint = ModelEndpoint("m", "anthropic/m-1", 1.0, 10.0)
+    with upstream() as (url, requests):
+        asked(proxy(url, meter, model=endpoint.litellm_id), "/v1/messages", {"messages": ["words " * 1000]})
+    [(_path, _headers, sent)] = requests
+    most_written = most_tokens_of(endpoint, json.dumps(sent))
+    assert meter.reserved["r0"] >= (1.25 * most_written * 1.0 + 500 * 10.0) / 1e6
 
 
 def test_a_model_that_cannot_be_reached_costs_nothing() -> None:

@@ -110,6 +110,19 @@ def test_a_changed_link_is_rejected_too() -> None:
     assert inspect_patch(change("x", header=f"index {SHA}..{SHA} 120000")).rejected
 
 
+@pytest.mark.parametrize(("old", "now"), [("120000", "100644"), ("100644", "120000"), ("160000", "100644")])
+def test_what_was_a_link_or_becomes_one_is_rejected(old: str, now: str) -> None:
+    turned = change("x", header=f"old mode {old}\nnew mode {now}\nindex {SHA}..{SHA[::-1]}")
+    assert inspect_patch(turned).findings[0].kind in ("symlink", "submodule")
+
+
+def test_a_patch_may_touch_what_any_of_the_allowed_patterns_names_and_nothing_else() -> None:
+    rules = PatchRules(allowed=("src/**", "*.md"))
+    assert inspect_patch(change("src/a.py") + change("docs/b.md"), rules).rejected == []
+    [reason] = inspect_patch(change("src/a.py") + change("setup.py"), rules).rejected
+    assert reason == "'setup.py' is outside what a model may change here (src/**, *.md)."
+
+
 @pytest.mark.parametrize(
     "headers",
     [
