@@ -68,8 +68,8 @@ def test_no_secret_is_found_anywhere_after_a_whole_task(
             assert leaks == []
             assert canaries.inside_container(container, ["PATH="]), "what is there is found"
         broker = redis.Redis.from_url(redis_url)
-        kept = b"\n".join(key + (broker.dump(key) or b"") for key in broker.scan_iter())
-        assert canaries.found(planted, kept) == set()
+        queued = b"\n".join(key + (broker.dump(key) or b"") for key in broker.scan_iter())
+        assert canaries.found(planted, queued) == set()
         hold.release()
         task = installation.wait_until_told()
     assert task.state is TaskState.PUBLISHED, installation.history()
@@ -90,12 +90,16 @@ def test_no_secret_is_found_anywhere_after_a_whole_task(
     for column, value in canaries.database_rows(installation.database, without=[("delivery", "payload")]):
         assert canaries.found(planted, value) == set(), f"{column}: {value}"
     own = {name: secret for name, secret in planted.items() if name != "token in the issue"}
-    for column, value in canaries.database_rows(installation.database):
+    kept = list(canaries.database_rows(installation.database))
+    for column, value in kept:
         assert canaries.found(own, value) == set(), column
+    assert {column for column, value in kept if canaries.found(planted, value)} == {"delivery.payload"}, "it is read"
     _said_nothing(github, planted, number, task.pr_number, task.head_sha)
     not_in_files = {name: secret for name, secret in planted.items() if name != "token in a file"}
     assert canaries.found(not_in_files, canaries.git_objects(github.bare().path)) == set()
-    for name, content in canaries.files(installation.folder / "data"):
+    files = list(canaries.files(installation.folder / "data"))
+    assert any(name.startswith("mirrors/") for name, _ in files), "what the workers keep is seen"
+    for name, content in files:
         assert canaries.found(not_in_files, content) == set(), name
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlmodel import SQLModel
 
 from store.database import Database
+from store.types import unpack
 
 
 def found(canaries: Mapping[str, str], content: str | bytes) -> set[str]:
@@ -35,7 +36,7 @@ def database_rows(database: Database, without: Iterable[tuple[str, str]] = ()) -
             for row in session.execute(text(f'SELECT * FROM "{table.name}"')).mappings():  # noqa: S608  (our tables)
                 for column, value in row.items():
                     if (table.name, column) not in left_out:
-                        raw = bytes(value) if isinstance(value, memoryview) else value
+                        raw = unpack(bytes(value)) if isinstance(value, bytes | memoryview) else value
                         content = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
                         yield f"{table.name}.{column}", content
 

@@ -53,8 +53,10 @@ def test_a_command_leaves_no_log_on_the_host(backend: Backend, sandbox: Sandbox)
 
         api = docker.from_env().api
         label = f"acrouter.instance={backend._instance}"  # type: ignore[attr-defined]
-        for container in api.containers(filters={"label": label}):
-            assert api.inspect_container(container["Id"])["HostConfig"]["LogConfig"]["Type"] == "none"
+        ours = api.containers(filters={"label": label})
+        assert ours
+        for one in ours:
+            assert api.inspect_container(one["Id"])["HostConfig"]["LogConfig"]["Type"] == "none"
     assert sandbox.execute("echo x > /proc/1/fd/1; echo y > /dev/console; echo done", timeout_s=10).output.endswith(
         "done\n"
     )

@@ -71,6 +71,7 @@ def test_a_model_that_solves_hands_in_a_patch(bench: Bench) -> None:
 
 def test_each_reservation_covers_what_the_call_costs(bench: Bench) -> None:
     bench.run([Say("true", usage=(400, 500)), replace(SUBMIT, usage=(500, 1))])
+    assert len(bench.meter.reserved) == 2
     assert all(bench.meter.settled[name] <= usd for name, usd in bench.meter.reserved.items())
 
 
@@ -233,6 +234,7 @@ def test_a_broken_provider_counts_as_paid_and_is_given_up(bench: Bench) -> None:
 def test_an_answer_that_is_none_counts_as_paid(bench: Bench, reply: Reply) -> None:
     run = bench.run([reply])
     assert run.exit_status == "ModelError"
+    assert bench.meter.settled
     assert all(usd > 0 for usd in bench.meter.settled.values())
     assert not bench.meter.open
 
