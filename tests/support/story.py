@@ -160,9 +160,11 @@ class Story:
         }
         return self.tell(CommentCreated(**(values | changes)))
 
-    def label(self, label: str = "acrouter", by: str = "maintainer", number: int = 1) -> str | None:
+    def label(
+        self, label: str = "acrouter", by: str = "maintainer", number: int = 1, *, is_open: bool = True
+    ) -> str | None:
         sender = Sender(by, is_bot=by.endswith("[bot]"))
-        return self.tell(IssueLabeled(REPOSITORY, sender, number, "The total is wrong", "", label, is_open=True))
+        return self.tell(IssueLabeled(REPOSITORY, sender, number, "The total is wrong", "", label, is_open=is_open))
 
     def push(self, branch: str, *paths: str, sha: str = "b" * 40, by: str = "maintainer") -> str | None:
         commits = (Commit(sha, "Change", frozenset(paths)),)

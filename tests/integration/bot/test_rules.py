@@ -1,12 +1,15 @@
 """Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
 
+from typing import Any
+
 import pytest
 
 from store.database import Database
+from store.repo_yaml import RepositoryConfigurationError
 from store.states import TaskKind, TaskState, Trigger
 from store.tables import ConfigurationFile, Repository
-from tests.support.rows import add_attempt, add_repository
-from tests.support.story import Story
+from tests.support.rows import add_attempt, add_repository, add_task
+from tests.support.story import Story, StoryForge
 from workers import budgets
 from workers.configuration import in_force
 from workers.ports import RepositoryRef
@@ -54,6 +57,41 @@ def test_on_a_closed_issue_no_work_starts(story: Story) -> None:
     story.comment("/route fix", is_open=False)
     assert story.tasks() == []
     assert "This is closed. Open it again first." in story.words()
+
+
+def test_the_label_on_a_closed_issue_starts_nothing(story: Story) -> None:
+    assert story.label(is_open=False) == "the issue is closed"
+    assert story.tasks() == []
+
+
+def test_a_stop_ends_no_task_of_another_repository_with_the_same_number(story: Story) -> None:
+    add_task(story.database, repository_id=add_repository(story.database, 43, "octo/more"), target="43/issues/1")
+    story.comment("/route stop")
+    assert [task.state for task in story.tasks()] == [TaskState.QUEUED]
+    assert "Nothing is at work here" in story.words()
+
+
+def test_a_file_that_was_never_valid_gives_no_rules_to_spend_money_by(story: Story) -> None:
+    story.configure("day_budget_us: 1\n")
+    repository, forge = RepositoryRef(42, 7, "octo/tools"), story.runtime.forge
+    assert forge is not None
+    with pytest.raises(RepositoryConfigurationError, match="Did you mean 'day_budget_usd'"):
+        in_force(story.database, forge, repository, story.runtime.settings)
+
+
+def test_one_wrong_answer_of_githubs_takes_no_rules_away(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story.configure("who:\n  permission: admin\n")
+    story.push("main", ".acrouter.yml")
+    answers: list[str | None] = [None]
+    asked = StoryForge.file_text
+
+    def wrong_once(*arguments: Any) -> str | None:
+        return answers.pop() if answers else asked(*arguments)
+
+    monkeypatch.setattr(StoryForge, "file_text", wrong_once)
+    story.comment("/route fix")
+    assert answers == []
+    assert story.tasks() == []
 
 
 def test_where_teams_are_named_permission_alone_is_not_enough(story: Story) -> None:
@@ -211,6 +249,13 @@ def test_the_rerun_button_of_a_tasks_check_tries_it_again(story: Story) -> None:
     assert story.rerun_check(f"acrouter-task-{first.id}") is None
     second = story.tasks()[1]
     assert (second.kind, second.target, second.title) == (TaskKind.ISSUE, first.target, first.title)
+
+
+def test_the_rerun_button_starts_no_task_of_another_repository(story: Story) -> None:
+    add_repository(story.database, 43, "octo/secret")
+    other = add_task(story.database, repository_id=43, target="43/issues/1", state=TaskState.NO_FIX)
+    assert story.rerun_check(f"acrouter-task-{other}") == "no task of this repository has this check"
+    assert [task.repository_id for task in story.tasks()] == [43]
 
 
 def test_one_press_of_the_rerun_button_starts_one_task_however_often_it_is_told(story: Story) -> None:

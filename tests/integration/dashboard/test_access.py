@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.dashboard.tokens import create_token, revoke_token
+from bot.dashboard.tokens import create_token, make_link_word, revoke_token
 from store.states import DeliveryState, TaskState
-from store.tables import AuditEntry, CapOverride, DashboardSession, Delivery, Task
+from store.tables import ApiToken, AuditEntry, CapOverride, DashboardSession, Decision, Delivery, Repository, Task
 from store.types import utc_now
 from tests.integration.dashboard.conftest import REPOSITORIES
 from tests.support.dashboard_site import Site, sign_in
@@ -49,9 +49,31 @@ def test_a_token_does_what_its_scopes_say_until_it_is_revoked(site: Site) -> Non
     assert browser.get("/api/v1/tasks", headers=reads).status_code == 401
 
 
-def test_a_one_time_link_works_once_and_only_by_a_button(site: Site) -> None:
-    from bot.dashboard.tokens import make_link_word
+def test_a_token_dies_on_its_day(site: Site) -> None:
+    reads = {"Authorization": f"Bearer {create_token(site.database, 'a day', ['read'], by='test', days=1)}"}
+    assert site.browser().get("/api/v1/queue", headers=reads).status_code == 200
+    with site.database.session() as session:
+        token = session.exec(select(ApiToken).where(ApiToken.name == "a day")).one()
+        token.expires_at = utc_now()
+        session.add(token)
+    assert site.browser().get("/api/v1/queue", headers=reads).status_code == 401
 
+
+def test_a_one_time_link_dies_after_half_an_hour(site: Site) -> None:
+    word = make_link_word(site.database)
+    with site.database.session() as session:
+        for link in session.exec(select(ApiToken).where(ApiToken.name == "link")).all():
+            link.expires_at = utc_now()
+            session.add(link)
+    assert site.browser().post("/sign-in/link", data={"word": word}).status_code == 403
+
+
+def test_a_token_for_machines_signs_nobody_in(site: Site) -> None:
+    token = create_token(site.database, "a machine", ["read"], by="test", days=1)
+    assert site.browser().post("/sign-in/link", data={"word": token}).status_code == 403
+
+
+def test_a_one_time_link_works_once_and_only_by_a_button(site: Site) -> None:
     word = make_link_word(site.database)
     browser = site.browser()
     for _ in range(2):  # what fetches a link ahead does not use it up
@@ -139,7 +161,7 @@ def test_people_see_only_tasks_of_repositories_that_they_can_read(site: Site, ad
     assert {int(row["id"]) for row in csv.DictReader(io.StringIO(browser.get("/export/tasks.csv").text))} == mine
     for name in ("attempts", "ledger", "history", "outcomes", "decisions"):
         rows = csv.DictReader(io.StringIO(browser.get(f"/export/{name}.csv").text))
-        assert {int(row["task_id"]) for row in rows} <= mine, name
+        assert set() < {int(row["task_id"]) for row in rows} <= mine, name
     for path in (
         f"/tasks/{hidden}",
         f"/tasks/{hidden}/attempts/1/steps",
@@ -153,6 +175,30 @@ def test_people_see_only_tasks_of_repositories_that_they_can_read(site: Site, ad
     )
     for path in ("/overview", "/tasks", "/budgets", "/queue", "/models"):
         assert not re.search(r"octo/(site|api|docs)", browser.get(path).text), path
+
+
+def test_similar_tasks_of_repositories_that_somebody_cannot_read_stay_hidden(site: Site, ada: Person) -> None:
+    near = {"key": "attempt:1", "similarity": 0.9, "model": "small", "score": 1.0, "cost_usd": 0.1, "final": True}
+    with site.database.session() as session:
+        rows = session.exec(select(Repository)).all()
+        theirs = next(row.full_name for row in rows if row.id not in REPOSITORIES)
+        mine = session.exec(select(Task).where(Task.repository_id == REPOSITORIES[0])).first()
+        assert mine is not None
+        for decision in session.exec(select(Decision).where(Decision.task_id == mine.id)).all():
+            decision.neighbours = [near | {"title": "A title of theirs", "link": "", "repository": theirs}]
+            session.add(decision)
+        path = f"/tasks/{mine.id}"
+    for page in (path, f"/api/v1{path}"):
+        assert "A title of theirs" not in site.as_person(ada).get(page).text
+        assert "A title of theirs" in site.as_local_admin().get(page).text
+
+
+def test_who_may_not_act_sees_no_failed_webhooks_of_others(site: Site, ada: Person, linus: Person) -> None:
+    with site.database.session() as session:
+        session.add(Delivery(guid="octo-secret", event="push", payload=b"{}", state=DeliveryState.FAILED))
+    assert "octo-secret" not in site.as_person(ada).get("/queue").text
+    assert site.as_person(ada).get("/api/v1/queue").json()["failed_deliveries"] == 0
+    assert "octo-secret" in site.as_person(linus).get("/queue").text, "an operator can try them again"
 
 
 def test_an_empty_list_of_repositories_shows_nothing(site: Site, ada: Person) -> None:

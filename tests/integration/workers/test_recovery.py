@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import pytest
 from sqlmodel import select
@@ -16,6 +17,7 @@ from store.types import utc_now
 from tests.support.forge import NoSandboxes, make_runtime
 from tests.support.rows import add_attempt, add_task, settings
 from workers import attempts, budgets, leases, recovery
+from workers.context import Work
 from workers.pipeline import work_on
 from workers.run import Run
 from workers.runtime import Runtime
@@ -106,6 +108,27 @@ def test_cleaning_up_closes_what_was_open_and_says_so_once(runtime: Runtime) -> 
         assert session.exec(select(History.message)).all() == ["Attempt 1 was interrupted."]
     assert isinstance(runtime.backend, NoSandboxes)
     assert runtime.backend.removed == [str(task_id)] * 2
+
+
+def test_an_attempt_that_was_lost_uses_no_chance_up(runtime: Runtime) -> None:
+    task_id = add_task(runtime.database)
+    add_attempt(runtime.database, task_id, state=AttemptState.LOST)
+    judged = add_attempt(runtime.database, task_id, number=2, state=AttemptState.VERIFIED, score=0.9)
+    verdict(runtime, judged)
+    lease = leases.take(runtime.database, task_id, "second", 60)
+    assert lease is not None
+    with lease:
+        made = recovery.attempts_so_far(Run(runtime, lease), cast("Work", None))
+    assert [(one.attempt.id, one.verified) for one in made] == [(judged, True)]
+
+
+def test_a_process_that_must_end_takes_up_nothing(runtime: Runtime) -> None:
+    task_id = add_task(runtime.database)
+    runtime.stopping.set()
+    work_on(runtime, task_id)
+    with runtime.database.session() as session:
+        assert session.exec(select(History)).all() == []
+    assert (row(runtime, task_id).state, row(runtime, task_id).tries) == (TaskState.QUEUED, 0)
 
 
 @pytest.mark.parametrize(

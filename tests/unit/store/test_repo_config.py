@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.errors import ConfigurationError
-from store.repo_config import RepositoryConfig, parse_repository_config
+from store.repo_config import RepositoryConfig, parse_repository_config, under
 
 
 def test_an_empty_file_gives_the_defaults() -> None:
@@ -72,6 +72,14 @@ def test_each_mistake_has_a_line_of_its_own() -> None:
     with pytest.raises(ConfigurationError) as caught:
         parse_repository_config("draft: maybe\nbudget_usd: 0\nfoo: 1\n")
     assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_repositorys_file_replaces_its_organisations_keys_but_not_what_only_the_organisation_says() -> None:
+    above = parse_repository_config("organisation: {day_budget_usd: 5}\ndraft: on\nbudget_usd: 2\n")
+    own = parse_repository_config("organisation: {day_budget_usd: 5000}\nbudget_usd: 1\n")
+    config = under(above, own)
+    assert config.organisation.day_budget_usd == 5
+    assert (config.draft, config.budget_usd) == (True, 1)
 
 
 @given(st.text(max_size=200))
