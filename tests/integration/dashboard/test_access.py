@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import select
 
 from bot.dashboard.tokens import create_token, make_link_word, revoke_token
-from store.states import DeliveryState, TaskState
+from store.states import DeliveryState, TaskKind, TaskState, Trigger
 from store.tables import ApiToken, AuditEntry, CapOverride, DashboardSession, Decision, Delivery, Repository, Task
 from store.types import utc_now
 from tests.integration.dashboard.conftest import REPOSITORIES
@@ -137,7 +137,15 @@ def test_a_sign_in_that_was_not_begun_here_is_refused(site: Site, ada: Person) -
     back = httpx.get(there, follow_redirects=False).headers["location"]
     assert victim.get(back).status_code == 403, "the attacker's code in the victim's browser"
     victim.get("/sign-in/github")
-    assert victim.get(back).status_code == 403, "nor with a flow of the victim's own"
+    refused = victim.get(back)
+    assert refused.status_code == 403, "nor with a flow of the victim's own"
+    assert "This sign-in was not begun here" in refused.text, "GitHub is not even asked"
+
+
+def test_where_github_sends_people_back_to_is_not_for_a_host_header_to_say(site: Site) -> None:
+    answer = site.browser().get("/sign-in/github", headers={"host": "evil.example"})
+    assert answer.status_code == 403
+    assert "ACROUTER_PUBLIC_URL" in answer.text
 
 
 @pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
@@ -227,6 +235,53 @@ def test_rights_that_are_gone_on_github_are_gone_here(site: Site, ada: Person) -
     ada.organisations = {}
     _age_sessions(site, minutes=16)
     assert browser.get("/overview").status_code == 303
+
+
+def test_who_is_an_operator_no_more_can_retry_nothing(site: Site, linus: Person) -> None:
+    browser = site.as_person(linus)
+    csrf = csrf_of(browser.get("/queue").text)
+    linus.teams = {}
+    _age_sessions(site, minutes=16)
+    assert browser.post("/queue/deliveries/1/retry", data={"csrf": csrf}).status_code == 403
+
+
+def test_a_session_ends_on_the_server_too(site: Site, ada: Person) -> None:
+    browser = site.as_person(ada)
+    with site.database.session() as session:
+        for row in session.exec(select(DashboardSession)).all():
+            row.expires_at = utc_now()
+            session.add(row)
+    assert browser.get("/overview").status_code == 303
+
+
+def test_a_retried_task_has_all_its_tries_again_unless_its_target_is_worked_on(site: Site, linus: Person) -> None:
+    with site.database.session() as session:
+        failed, other = (
+            Task(
+                repository_id=100,
+                kind=TaskKind.ISSUE,
+                trigger=Trigger.LABEL,
+                target="100/issues/9001",
+                target_number=9001,
+                budget_usd=1.0,
+                state=state,
+                tries=5,
+            )
+            for state in (TaskState.FAILED, TaskState.QUEUED)
+        )
+        session.add_all([failed, other])
+        session.flush()
+        ids = (failed.id, other.id)
+    browser = site.as_person(linus)
+    csrf = csrf_of(browser.get("/queue").text)
+    busy = browser.post(f"/queue/tasks/{ids[0]}/retry", data={"csrf": csrf})
+    assert busy.headers["location"].endswith("said=gone")
+    with site.database.session() as session:
+        session.add(session.get_one(Task, ids[1]).sqlmodel_update({"state": TaskState.NO_FIX}))
+    free = browser.post(f"/queue/tasks/{ids[0]}/retry", data={"csrf": csrf})
+    assert free.headers["location"].endswith("said=task")
+    with site.database.session() as session:
+        assert session.get_one(Task, ids[0]).tries == 0
 
 
 def test_a_viewer_can_change_nothing(site: Site, ada: Person) -> None:
