@@ -177,7 +177,13 @@ class Story:
         return self.tell(CheckRunRerequested(REPOSITORY, sender, run_id, app_id, external_id, "b" * 40, at))
 
     def ci_fails(
-        self, run_id: int = 500, branch: str = "feature", *, attempt: int = 1, jobs: Collection[str] = ("test",)
+        self,
+        run_id: int = 500,
+        branch: str = "feature",
+        *,
+        attempt: int = 1,
+        jobs: Collection[str] = ("test",),
+        of_repository: int = REPOSITORY.id,
     ) -> str | None:
         sha = self.forge.heads.setdefault(branch, "d" * 40)
         failed = [FailedJob(name, ["pytest"], "FAILED") for name in jobs]
@@ -194,7 +200,7 @@ class Story:
                 conclusion="failure",
                 head_branch=branch,
                 head_sha=sha,
-                head_repository_id=REPOSITORY.id,
+                head_repository_id=of_repository,
                 at=NOW,
             )
         )

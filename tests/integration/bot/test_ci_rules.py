@@ -1,10 +1,14 @@
 """Which failed runs cost money: not a flake's first attempt, not the base branch's own failures."""
 
 import pytest
+from sqlmodel import select
 
+from bot.events import CheckSuiteCompleted, Sender
 from store.database import Database
-from store.states import TaskKind
-from tests.support.story import Story
+from store.states import TaskKind, TaskState
+from store.tables import Outcome
+from tests.support.rows import add_task
+from tests.support.story import APP_ID, NOW, REPOSITORY, Story
 from workers.ports import PullRequestInfo
 
 
@@ -58,6 +62,33 @@ def test_what_fails_on_the_base_branch_too_is_not_the_prs_affair(story: Story) -
     assert story.tasks() == []
     assert story.ci_fails(501, jobs=["test", "types"]) is None
     assert [task.target_number for task in story.tasks()] == [9]
+
+
+def test_a_forks_failed_run_costs_nothing_though_its_branch_has_a_name_of_ours(story: Story) -> None:
+    story.forge.may_rerun = False
+    assert story.ci_fails(of_repository=99) == "a run for a fork"
+    assert story.tasks() == []
+
+
+def test_acrouters_own_check_is_no_verdict_on_its_own_work(story: Story) -> None:
+    sha = "e" * 40
+    add_task(story.database, branch="acrouter/issue-1-task-1", head_sha=sha, state=TaskState.PUBLISHED)
+    for app_id, slug in ((APP_ID, "acrouter"), (8, "buildkite")):
+        story.tell(
+            CheckSuiteCompleted(
+                REPOSITORY, Sender(slug, True), app_id, app_id, slug, "success", "acrouter/issue-1-task-1", sha, NOW
+            )
+        )
+    with story.database.session() as session:
+        assert [outcome.ref for outcome in session.exec(select(Outcome)).all()] == ["suite:8"]
+
+
+def test_a_closed_prs_branch_is_worked_on_as_a_branch(story: Story) -> None:
+    story.forge.may_rerun = False
+    open_pull(story)
+    story.forge.merge("feature")
+    assert story.ci_fails() is None
+    assert [(task.target, task.target_number) for task in story.tasks()] == [("42/branch/feature", None)]
 
 
 def test_a_failure_of_the_base_branch_itself_is_worked_on(story: Story) -> None:
