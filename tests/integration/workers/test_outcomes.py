@@ -109,6 +109,14 @@ def test_a_merge_replaces_the_verifiers_score_once(runtime: Runtime) -> None:
     assert words(runtime, task_id) == ["PR 5 was merged."]
 
 
+def test_what_ci_says_is_not_final_and_a_merge_is(runtime: Runtime) -> None:
+    task_id = published(runtime)
+    tell(runtime, task_id, OutcomeKind.CI_PASSED)
+    assert known(runtime, task_id)[1] is False
+    tell(runtime, task_id, OutcomeKind.MERGED)
+    assert known(runtime, task_id) == (1.0, True)
+
+
 def test_no_order_of_outcomes_changes_what_is_learnt_or_the_state(runtime: Runtime) -> None:
     story = (OutcomeKind.CHANGES_REQUESTED, OutcomeKind.CI_FAILED, OutcomeKind.MERGED, OutcomeKind.REVERTED)
     seen = set()
