@@ -9,10 +9,12 @@ somebody else's of the same key, and is paid for though it does not stand in the
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sandbox.agent.request_fields import EDITS, REASONING
+from sandbox.agent.request_fields import EDITS, FUNCTION, REASONING, TOOL
 
-_TOOLS = frozenset({"function", "custom", "local_shell", "apply_patch", "namespace", "tool_search"})
-"""Types of tools that the agent runs itself; Anthropic's plain tools have none."""
+_NAMED_TOOLS = frozenset({"function", "custom", "namespace"})
+"""Types of tools that the agent runs itself, each with a name; Anthropic's plain tools have none of these types."""
+_TOOLS = frozenset({"local_shell", "apply_patch", "tool_search"})
+"""Types of tools that the agent runs itself, known by their type alone."""
 _CLIENT_TOOLS = ("bash_", "text_editor_", "memory_", "tool_search_tool_")
 """Anthropic's own that the agent runs itself, each followed by a date."""
 _KEPT_THERE = ("previous_response_id", "conversation", "prompt")
@@ -57,6 +59,8 @@ def allowed_body(body: Mapping[str, Any], fields: Collection[str]) -> dict[str, 
     if isinstance(kept.get("input"), list):
         kept["input"] = [_with_the_agents_tools(item) for item in kept["input"]]
     kept = _with_the_agents_tools(kept)
+    if isinstance(kept.get("functions"), list):  # what OpenAI called tools once
+        kept["functions"] = [_only(FUNCTION, one) for one in kept["functions"] if _has_name(one)]
     if not (isinstance(kept.get("tools"), list) and kept["tools"]):
         kept.pop("tools", None)
         kept.pop("tool_choice", None)
@@ -76,14 +80,31 @@ def _with_the_agents_tools(holder: Any) -> Any:
     """Return a request, an item of its input, or a tool, without those of its `tools` that the provider would run."""
     if not isinstance(holder, dict) or not isinstance(holder.get("tools"), list):
         return holder
-    return holder | {"tools": [_with_the_agents_tools(tool) for tool in holder["tools"] if _is_the_agents(tool)]}
+    tools = [_only(TOOL, tool) for tool in holder["tools"] if _is_the_agents(tool)]
+    return holder | {"tools": [_with_the_agents_tools(tool) for tool in tools]}
 
 
 def _is_the_agents(tool: object) -> bool:
     if not isinstance(tool, dict):
         return False
     kind = tool.get("type", "custom")
-    return isinstance(kind, str) and (kind in _TOOLS or kind.startswith(_CLIENT_TOOLS))
+    if not isinstance(kind, str):
+        return False
+    return kind in _TOOLS or kind.startswith(_CLIENT_TOOLS) or (kind in _NAMED_TOOLS and _has_name(tool))
+
+
+def _has_name(tool: object) -> bool:
+    """Whether it has a name, as all of the agent's; a gateway knows its provider's by a field (`googleSearch`)."""
+    holders = [tool, *(tool.get(kind) for kind in ("function", "custom"))] if isinstance(tool, dict) else []
+    return any(isinstance(holder, dict) and isinstance(holder.get("name"), str) for holder in holders)
+
+
+def _only(fields: Collection[str], tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool with its known fields. What stands below them is of no provider: a schema, words, a grammar."""
+    kept = {name: value for name, value in tool.items() if name in fields}
+    if isinstance(kept.get("function"), dict):
+        kept["function"] = {name: value for name, value in kept["function"].items() if name in FUNCTION}
+    return kept
 
 
 def _is_reference(item: object) -> bool:

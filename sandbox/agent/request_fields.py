@@ -33,6 +33,15 @@ MESSAGES = frozenset(
     }
 )
 
+FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+TOOL = frozenset(
+    {
+        *FUNCTION,
+        *("type", "function", "custom", "format", "tools", "defer_loading", "execution"),
+        *("input_schema", "input_examples", "eager_input_streaming", "cache_control", "max_characters"),
+    }
+)
+"""Of a tool. A gateway takes other fields for tools that a provider runs (`googleSearch`, `urlContext`)."""
 REASONING = frozenset({"effort", "summary", "generate_summary", "context"})
 """Of `reasoning` in OpenAI's Responses: a mode may run a model several times."""
 EDITS = "clear_"

@@ -134,3 +134,30 @@ def test_what_stands_deeper_in_a_request_is_looked_at_too() -> None:
     assert anthropic["context_management"] == {"edits": [{"type": "clear_thinking_20251015"}]}
     assert anthropic["cache_control"] == {"type": "ephemeral"}
     assert "tools" not in odd
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+def test_a_tool_that_a_gateway_would_know_by_a_field_is_left_out(path: str) -> None:
+    # https://docs.litellm.ai/docs/providers/gemini: LiteLLM takes these from `tools` and from `functions`, and has
+    # Google search the web, fetch what links point at, or run code.
+    hosted = ("googleSearch", "google_search", "urlContext", "url_context", "codeExecution", "googleMaps")
+    mine = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"googleSearch": {}}}}
+    bare: list[dict[str, Any]] = [{name: {}} for name in hosted]
+    typed: list[dict[str, Any]] = [{"type": "function", name: {}} for name in hosted]
+    beside = [{**mine, name: {}} for name in hosted]
+    inside = [{"type": "namespace", "name": "n", "tools": [*bare, *typed, mine]}]
+    with upstream(content=b"{}") as (url, requests):
+        to = proxy(url, CountingMeter())
+        asked(to, path, {"tools": [*bare, *typed, *beside, *inside]})
+        asked(to, path, {"functions": [*bare, {"type": "web_search"}, {"name": "f", "urlContext": {}}]})
+    tools, functions = (sent for _, _, sent in requests)
+    assert tools["tools"] == [*[mine] * len(hosted), {"type": "namespace", "name": "n", "tools": [mine]}]
+    assert functions.get("functions", [{"name": "f"}]) == [{"name": "f"}]
+
+
+def test_a_function_keeps_what_says_how_it_is_called_and_nothing_else() -> None:
+    function = {"name": "f", "description": "d", "parameters": {"type": "object"}, "strict": True}
+    with upstream(content=b"{}") as (url, requests):
+        to = proxy(url, CountingMeter())
+        asked(to, "/v1/chat/completions", {"tools": [{"type": "function", "function": {**function, "urlContext": {}}}]})
+    assert requests[0][2]["tools"] == [{"type": "function", "function": function}]
