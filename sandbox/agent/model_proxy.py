@@ -24,8 +24,8 @@ _MESSAGE_LIMIT = 24_000_000
 _ANSWER_LIMIT = 16_000_000
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _REFUSES_ALL = (401, 403, 404)
-"""The key or the model is refused: no other request would be answered. A 404 can also be of a path that is not there,
-and a program may ask for any."""
+"""The key or the model is refused: no other request would be answered. It can also be of a path that is not there or
+not for this key, and a program may ask for any. `_MESSAGES` has the key in a header that not all servers look at."""
 MOST_UNANSWERED = 100
 """Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
 
@@ -182,7 +182,7 @@ class ModelProxy:
         cost = worst  # until it is known to be less
         try:
             status, kind, answer = self._send(path, headers, content)
-            about_path = status == 404 and (bool(self.calls) or path not in self._own_paths)
+            about_path = self._is_about_path(status, path)
             if not about_path:
                 self._note(f"HTTP {status}" if status in (*_REFUSES_ALL, 429) or status >= 500 else "")
             cost = self._cost(status, answer, worst)
@@ -204,6 +204,13 @@ class ModelProxy:
         elif status in _REFUSES_ALL and self.unusable and not about_path:
             self.ended = ("ModelError", self.unusable)
         return status, kind, answer
+
+    def _is_about_path(self, status: int, path: str) -> bool:
+        """Whether a refusal says nothing of the key or the model: the path need not be there, or be for this key."""
+        if path in self._own_paths:
+            return status == 404 and bool(self.calls)
+        alike = any((path == _MESSAGES) == (own == _MESSAGES) for own in self._own_paths)
+        return status == 404 or (status in _REFUSES_ALL and (bool(self.calls) or not alike))
 
     def _note(self, problem: str) -> None:
         """Keep what a call says about the endpoint; one that the attempt's end cut off says nothing."""

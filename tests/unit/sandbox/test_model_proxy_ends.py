@@ -181,6 +181,33 @@ def test_a_model_that_has_answered_is_not_gone(path: str) -> None:
     assert (to.ended, to.unusable, len(to.calls)) == (None, "", 1)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("model", "own", "other"),
+    [("openai/m-1", "/v1/chat/completions", "/v1/messages"), ("anthropic/m-1", "/v1/messages", "/v1/responses")],
+)
+def test_a_path_that_looks_for_the_key_elsewhere_refuses_no_model(
+    status: int, model: str, own: str, other: str
+) -> None:
+    with upstream(status, b"{}") as (url, _):
+        to = proxy(url, CountingMeter(), model=model)
+        assert asked(to, other, {}) == (status, b"{}"), "code in the sandbox may ask for it, and ends no attempt so"
+        assert (to.ended, to.unusable) == (None, "")
+        assert asked(to, own, {}) is None
+    assert to.ended == ("ModelError", f"m cannot be used: HTTP {status}")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_path_that_is_not_for_this_key_ends_no_agent_whose_model_has_answered(status: int) -> None:
+    with upstream([200, status], b"{}") as (url, _):
+        to = proxy(url, CountingMeter())
+        assert asked(to, "/v1/chat/completions", {}) == (200, b"{}")
+        assert asked(to, "/v1/responses", {}) == (status, b"{}")
+        assert (to.ended, to.unusable) == (None, "")
+        assert asked(to, "/v1/chat/completions", {}) is None
+    assert to.ended == ("ModelError", f"m cannot be used: HTTP {status}")
+
+
 def test_a_path_that_is_not_there_does_not_make_up_for_an_outage() -> None:
     with upstream([503, 404], b"{}") as (url, _):
         to = proxy(url, CountingMeter())
