@@ -45,6 +45,8 @@ class PullRequestInfo:
     merge_sha: str = ""
     author: str = ""
     """Login of who opened it; empty where the account is gone."""
+    pushed_at: datetime | None = None
+    """When somebody pushed to its head's repository last, to whatever branch; None where that is not told."""
 
     def is_fork_of(self, repository: str) -> bool:
         return self.head_repository.lower() != repository.lower()

@@ -1,6 +1,7 @@
 """Issues and the comments on them; GitHub sends comments in a PR's conversation alike."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.events.facts import Ignored, RepositoryFact, Sender, other_action, repository_of, sender_of
 from bot.payload import Payload
@@ -42,6 +43,7 @@ class CommentCreated:
     comment_id: int
     body: str
     author_association: str
+    at: datetime
     labels: tuple[str, ...] = ()
     """Of the issue or PR."""
 
@@ -81,6 +83,7 @@ def read_issue_comment(payload: Payload) -> CommentCreated | Ignored:
         comment_id=comment.number("id"),
         body=comment.optional_text("body"),
         author_association=comment.optional_text("author_association"),
+        at=comment.moment("created_at"),
         labels=_labels(issue),
     )
 

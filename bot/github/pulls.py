@@ -158,6 +158,7 @@ def _post(repository: Repository, content: dict[str, Any]) -> PullRequestInfo:
 
 def _info(data: dict[str, Any]) -> PullRequestInfo:
     head = data["head"]
+    origin = head.get("repo") or {}
     merged = bool(data.get("merged") or data.get("merged_at"))
     return PullRequestInfo(
         number=data["number"],
@@ -167,12 +168,17 @@ def _info(data: dict[str, Any]) -> PullRequestInfo:
         merged=merged,
         head_ref=head["ref"],
         head_sha=head["sha"],
-        head_repository=(head.get("repo") or {}).get("full_name", ""),
+        head_repository=origin.get("full_name", ""),
         base_ref=data["base"]["ref"],
         url=data["html_url"],
         merge_sha=(data.get("merge_commit_sha") or "") if merged else "",
         author=(data.get("user") or {}).get("login", ""),
+        pushed_at=_moment(origin.get("pushed_at")),
     )
+
+
+def _moment(said: str | None) -> datetime | None:
+    return datetime.fromisoformat(said) if said else None
 
 
 def _login(user: object) -> str:

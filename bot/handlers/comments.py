@@ -16,7 +16,7 @@ from templates import render
 from workers.configuration import InForce, kept
 from workers.control import latest_task, request_stop
 from workers.intake import NewTask
-from workers.ports import Permission
+from workers.ports import Permission, PullRequestInfo
 
 _ACQUAINTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"})
 
@@ -93,6 +93,7 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
     if event.is_pull_request:
         # The head as the person saw it: what is pushed after the command is not worked on unseen.
         pull = context.forge.pull_request(context.repository, event.number)
+        _check_seen(context, event, pull)
         base_ref, base_sha = pull.head_ref, pull.head_sha
     return NewTask(
         repository_id=context.repository.id,
@@ -112,6 +113,19 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
         pinned_model=command.model,
         budget_usd=command.budget_usd,
     )
+
+
+def _check_seen(context: Context, event: CommentCreated, pull: PullRequestInfo) -> None:
+    """Refuse a fork's head that may have come after the command, which nobody with permission has seen.
+
+    GitHub tells what the head is now alone, and a webhook may wait for hours.
+    """
+    is_fork = pull.is_fork_of(context.repository.full_name)
+    if is_fork and pull.pushed_at is not None and pull.pushed_at >= event.at:
+        raise CommandError(
+            "Somebody pushed to the fork since your command: its newest commit may not be the one that you saw. "
+            "Look at it, then send the command again."
+        )
 
 
 def _check_model(context: Context, command: Command) -> None:

@@ -32,13 +32,15 @@ def again(context: Context, event: CommentCreated, command: Command) -> NewTask 
 def of_task(context: Context, task: Task, login: str) -> NewTask:
     """Return a task's work as a new task of `login`'s: the same words, and the commit that is the newest by then.
 
-    A failed run is about its own commit and stays there.
+    A failed run is about its own commit and stays there. So does a fork's PR: the newest is a stranger's, and who asks
+    again has seen that of the check.
     """
     base_ref, base_sha = task.base_ref, task.base_sha if task.kind is TaskKind.CI_FAILURE else ""
     if task.kind is TaskKind.PULL_REQUEST:
         assert task.target_number is not None
         pull = context.forge.pull_request(context.repository, task.target_number)
-        base_ref, base_sha = pull.head_ref, pull.head_sha
+        seen = task.base_sha if pull.is_fork_of(context.repository.full_name) else ""
+        base_ref, base_sha = pull.head_ref, seen or pull.head_sha
     return NewTask(
         repository_id=context.repository.id,
         kind=task.kind,

@@ -157,6 +157,7 @@ class Story:
             "comment_id": 1000 + self._guids,
             "body": body,
             "author_association": "NONE",
+            "at": NOW,
         }
         return self.tell(CommentCreated(**(values | changes)))
 

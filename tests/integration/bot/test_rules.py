@@ -1,5 +1,6 @@
 """Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
 from store.states import TaskKind, TaskState, Trigger
 from store.tables import ConfigurationFile, Repository
+from tests.support.forge import pull_request
 from tests.support.rows import add_attempt, add_repository, add_task
 from tests.support.story import Story, StoryForge
 from workers import budgets
@@ -285,6 +287,20 @@ def test_the_rerun_button_can_be_pressed_again_on_the_same_check_and_on_the_new_
         story.end(story.tasks()[-1])
         story.rerun_check(f"acrouter-task-{task.id}", run_id=run_id, at=at)
         assert len(story.tasks()) == count
+
+
+@pytest.mark.parametrize(("origin", "worked_on"), [("octo/tools", "e" * 40), ("stranger/tools", "d" * 40)])
+def test_the_rerun_button_works_on_the_newest_commit_of_a_pr_but_a_forks(
+    story: Story, origin: str, worked_on: str
+) -> None:
+    pull = replace(pull_request(3, "feature", "d" * 40), head_repository=origin)
+    story.forge.issues[3] = pull
+    story.comment("/route fix", number=3)
+    [first] = story.tasks()
+    story.end(first)
+    story.forge.issues[3] = replace(pull, head_sha="e" * 40)
+    story.rerun_check(f"acrouter-task-{first.id}")
+    assert [task.base_sha for task in story.tasks()] == ["d" * 40, worked_on]
 
 
 def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) -> None:

@@ -64,6 +64,20 @@ def test_a_command_on_a_pr_pins_the_head_that_the_person_saw(world: World) -> No
     assert task.target.endswith(f"/pull/{number}")
 
 
+def test_a_forks_head_that_came_after_the_command_is_not_worked_on_unseen(world: World) -> None:
+    fork = world.github.fork("stranger")
+    world.github.push("feature", {"a.txt": "a\n"}, by="stranger", repository=fork)
+    number = world.github.open_pull_request("Add a", head="stranger:feature", by="stranger")
+    world.github.comment(number, "/route fix")
+    swapped = world.github.push("feature", {"setup.py": "print('mine')\n"}, by="stranger", repository=fork)
+    world.settle()
+    assert world.tasks() == []
+    assert "Look at it, then send the command again." in world.github.comments(number)[-1]["body"]
+    world.github.comment(number, "/route fix")
+    world.settle()
+    assert [task.base_sha for task in world.tasks()] == [swapped], "now the person has seen it"
+
+
 def test_a_pr_is_worked_on_with_the_words_that_the_person_saw_at_each_try(world: World) -> None:
     world.github.fork("stranger")
     world.github.push("feature", {"a.txt": "a\n"}, by="stranger", repository="stranger/shop")

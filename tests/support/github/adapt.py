@@ -71,6 +71,9 @@ def _mend_pull(pull: dict[str, Json], find: Find) -> None:
     if hosted is None or head is None:
         return
     pull["head"]["sha"] = head.sha
+    origin = find(head.repository)
+    if origin is not None and origin.pushed_at and pull["head"]["repo"]:
+        pull["head"]["repo"]["pushed_at"] = origin.pushed_at
     base_sha = hosted.mirrored.get(head.base_ref)
     if head.open and base_sha:
         pull["base"]["sha"] = base_sha

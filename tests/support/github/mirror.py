@@ -5,6 +5,7 @@ It hashes objects as git does, so each commit has the same SHA on both sides; wh
 
 import base64
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from bot.demo.hub.actions import ActionsStore
 from bot.demo.hub.git import BareRepository, run, run_bytes
@@ -34,6 +35,8 @@ class Hosted:
     permissions: dict[str, str] = field(default_factory=dict)
     mirrored: dict[str, str] = field(default_factory=dict)
     """The branches' heads as the stateful GitHub has them."""
+    pushed_at: str = ""
+    """When a branch moved last. The stateful GitHub keeps the time at which it was made."""
     _known: set[str] = field(default_factory=set)
 
     def copy_objects(self, emulate: Emulate, sha: str) -> None:
@@ -57,6 +60,8 @@ class Hosted:
                 continue
             self.copy_objects(emulate, new)
             self.force_ref(emulate, name, new, exists=old is not None)
+        if moved:
+            self.pushed_at = datetime.now(UTC).isoformat()
         self.mirrored = after
         return moved
 
