@@ -84,10 +84,11 @@ def _longest_run(text: str) -> int:
 
 def _defuse(text: str) -> str:
     text = re.sub(r"@(?=[A-Za-z0-9])", "@" + _ZERO_WIDTH_SPACE, text)
-    text = re.sub(r"(?i)\b(GH\\?-)(?=\d)", r"\1" + _ZERO_WIDTH_SPACE, text)  # Markdown's backslash is gone by then
+    text = re.sub(r"(?i)(GH\\?-)(?=\d)", r"\1" + _ZERO_WIDTH_SPACE, text)  # Markdown's backslash is gone by then
     text = re.sub(r"\\#(?=\d)", r"\\#" + _ZERO_WIDTH_SPACE, text)
-    text = re.sub(r"(?i)\b(https?|ftp)(://)", r"\1:" + _ZERO_WIDTH_SPACE + "//", text)
-    return re.sub(r"(?i)\b(www)\.", r"\1" + _ZERO_WIDTH_SPACE + ".", text)
+    # Not at a word's beginning alone: an underscore before it, which is of the word, makes no link a dead one.
+    text = re.sub(r"(?i)(https?|ftp)(://)", r"\1:" + _ZERO_WIDTH_SPACE + "//", text)
+    return re.sub(r"(?i)(www)\.", r"\1" + _ZERO_WIDTH_SPACE + ".", text)
 
 
 FILTERS: dict[str, Callable[..., str]] = {

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from store.states import AttemptState, TaskKind, TaskState, Trigger
 from store.tables import Attempt, Decision, History, Task, Verification
 from templates import render
+from templates.escape import inline, line
 from workers.views import AttemptView
 
 HOSTILE = (
@@ -178,6 +179,15 @@ def test_strangers_words_do_nothing_in_titles_and_commits(template: str) -> None
     text = render(template, view=view(HOSTILE))
     assert "@victim" not in text
     assert "#66" not in text
+
+
+# GitHub looks for references and links in what Markdown shows, not in how it is written.
+@pytest.mark.parametrize("words", ["Fixes GH-5", "closes gh-5", "_https://e.vil", "_www.e.vil", "x_ftp://e.vil"])
+def test_what_github_would_link_or_close_is_none_as_it_shows(words: str) -> None:
+    shown = re.sub("<[^>]*>", "", MarkdownIt("commonmark").render(inline(words)))
+    for said in (shown, line(words)):
+        assert not re.search(r"(?i)gh-\d|https?://|ftp://|www\.", said)
+        assert said.replace("\u200b", "").strip() == words, "people read the same"
 
 
 def test_a_title_is_one_line() -> None:
