@@ -72,11 +72,15 @@ def scrub_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[st
 
 
 def one_line(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """A structlog processor: nothing that a stranger wrote begins a line of its own or steers a terminal."""
-    return {
-        key: _UNPRINTABLE.sub(_escaped, value) if isinstance(value, str) and key not in _OF_MANY_LINES else value
-        for key, value in event.items()
-    }
+    """A structlog processor: nothing that a stranger wrote passes for a record's line or steers a terminal."""
+    return {key: _safe(key, value) if isinstance(value, str) else value for key, value in event.items()}
+
+
+def _safe(key: str, value: str) -> str:
+    if key not in _OF_MANY_LINES:
+        return _UNPRINTABLE.sub(_escaped, value)
+    # An error may quote what strangers wrote: its lines stand in, as no record's do.
+    return "\n".join(f"  {_UNPRINTABLE.sub(_escaped, line)}" for line in value.split("\n"))
 
 
 def _escaped(match: re.Match[str]) -> str:

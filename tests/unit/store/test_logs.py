@@ -18,3 +18,16 @@ def test_nothing_that_is_logged_begins_a_new_line_or_steers_the_terminal(capsys:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(line.isprintable() for line in lines)
+
+
+def test_no_line_of_an_error_passes_for_a_record_or_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(Settings(_env_file=None))
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        structlog.get_logger("x").exception("told")
+        logging.getLogger("y").exception("told")
+    lines = capsys.readouterr().err.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert len([line for line in lines if not line.startswith("  ")]) == 2
+    assert sum("Traceback" in line for line in lines) == 2, "and people read it still"
