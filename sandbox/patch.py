@@ -4,10 +4,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from sandbox import patch_text
 from sandbox.errors import PatchError
+from sandbox.globs import matches
 from sandbox.patch_text import FileChange
 from sandbox.results import TestCommand
 from sandbox.secret_patterns import find_secrets
@@ -153,9 +153,9 @@ def _inspect_path(path: str, rules: PatchRules) -> list[Finding]:
         return [Finding("dot-git", shown, f"The path {shown!r} is inside a .git folder.", True)]
     for pattern in rules.blocked:
         # Case is folded: on some machines the names are the same file.
-        if _glob(pattern).fullmatch(_folded(path)):
+        if matches(pattern.casefold(), _folded(path)):
             return [Finding("blocked", shown, f"{shown!r} may not be changed by a model ({pattern}).", True)]
-    if rules.allowed and not any(_glob(pattern).fullmatch(_folded(path)) for pattern in rules.allowed):
+    if rules.allowed and not any(matches(pattern.casefold(), _folded(path)) for pattern in rules.allowed):
         message = f"{shown!r} is outside what a model may change here ({', '.join(rules.allowed)})."
         return [Finding("not-allowed", shown, message, True)]
     return []
@@ -193,11 +193,3 @@ def _folded(path: str) -> str:
 def _is_dot_git(part: str) -> bool:
     # `.git.`, `.git ` and `.git::$DATA` are .git on Windows, `git~1` is its short name.
     return _DOT_GIT.fullmatch(_folded(part).split(":", 1)[0].rstrip(". ")) is not None
-
-
-@cache
-def _glob(pattern: str) -> re.Pattern[str]:
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.casefold())
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(wild.get(piece) or re.escape(piece) for piece in pieces)
-    return re.compile(body if "/" in pattern else f"(?:.*/)?{body}", re.DOTALL)
