@@ -8,7 +8,7 @@ from templates import render
 from templates.escape import cut, cut_middle, plain
 
 # The one tag around untrusted text. Whatever could open or close it inside that text loses its angle bracket.
-_TAG = re.compile(r"[<\uff1c\u2039](?=\s*/?\s*untrusted)", re.IGNORECASE)
+_TAG = re.compile(r"[<\uff1c\u2039](?=\s*(?:/\s*)?untrusted)", re.IGNORECASE)
 
 _TITLE, _TEXT, _HINT, _NOTES, _PREVIOUS, _PATCH = 300, 30_000, 3_000, 6_000, 8_000, 40_000
 _COMMAND = 1_000

@@ -1,6 +1,7 @@
 """An agent at work: how it ends, what it costs, what is kept."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox.agent import Step, run_agent
+from sandbox.agent.prompt import quote
 from sandbox.agent_types import AgentLimits, AgentRun, AgentTask
 from sandbox.errors import StopRequested
 from tests.support.local_sandbox import LocalSandbox
@@ -319,6 +321,14 @@ def test_the_task_is_data_and_never_a_template(bench: Bench) -> None:
     assert opened == 4
     assert prompt.lower().replace(" ", "").count("</untrusted>") == opened
     assert "&lt;/untrusted>" in prompt
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t"])
+def test_no_text_takes_long_to_quote(blank: str) -> None:
+    before = time.process_time()
+    assert quote(f"<{blank * 29_000}x", 30_000).startswith("<")
+    assert quote(f"<{blank}/{blank}untrusted", 30_000).startswith("&lt;")
+    assert time.process_time() - before < 0.5
 
 
 def test_a_test_command_is_data_too_on_one_line_and_cut(bench: Bench) -> None:
