@@ -4,13 +4,18 @@ Java's builds, which names classes.
 The file is written by a process that runs strangers' code, so it may be anything.
 """
 
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from sandbox.results import TestStatus
 
 _RANK: dict[TestStatus, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
+_SAYS: dict[str, TestStatus] = {"skipped": "skipped", "failure": "failed", "error": "error"}
+_CHUNK = 1 << 20
+_LONGEST_TAG = 8 << 20
+"""Bytes; a failure's message stands in one."""
+_DEEPEST = 100
 
 
 class JunitError(ValueError):
@@ -24,21 +29,24 @@ def parse(content: bytes) -> dict[str, TestStatus]:
         JunitError: it cannot be read.
     """
     try:
-        text = content.decode("utf-8")
+        content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise JunitError("the results are not UTF-8") from error
+    reading = _Reading()
+    # Else the file itself names the codec, which may be any of Python's.
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = _refuse_document_type
+    parser.StartElementHandler = reading.begin
+    parser.EndElementHandler = reading.end
     try:
-        _refuse_document_types(text)
-        root = ET.fromstring(text)  # noqa: S314  (no document type, see above)
-    except JunitError:
-        raise
-    except (expat.ExpatError, ET.ParseError, ValueError, LookupError) as error:
+        for start in range(0, len(content), _CHUNK):
+            parser.Parse(content[start : start + _CHUNK], False)
+            if start - parser.CurrentByteIndex > _LONGEST_TAG:
+                raise JunitError("the results hold a tag that is too long")
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
         raise JunitError(f"the results are torn ({error})") from error
-    results: dict[str, TestStatus] = {}
-    for case in root.iter("testcase"):
-        if node := _node_id(case):  # else the test during which pytest was interrupted: it has no result
-            keep_worst(results, {node: _status(case)})
-    return results
+    return reading.results
 
 
 def keep_worst(results: dict[str, TestStatus], more: Mapping[str, TestStatus]) -> None:
@@ -49,27 +57,49 @@ def keep_worst(results: dict[str, TestStatus], more: Mapping[str, TestStatus]) -
             results[test] = status
 
 
-def _refuse_document_types(text: str) -> None:
+def _refuse_document_type(*_: object) -> None:
     """No runner writes one; its entities could grow without end. In a test's output it is text, and harmless."""
-
-    def refuse(*_: object) -> None:
-        raise JunitError("the results hold a document type")
-
-    # As ElementTree reads a text: else the file itself names the codec, which may be any of Python's.
-    parser = expat.ParserCreate("utf-8")
-    parser.StartDoctypeDeclHandler = refuse
-    parser.Parse(text.encode(), True)
+    raise JunitError("the results hold a document type")
 
 
-def _status(case: ET.Element) -> TestStatus:
-    if case.find("error") is not None:
-        return "error"
-    if case.find("failure") is not None:
-        return "failed"
-    return "skipped" if case.find("skipped") is not None else "passed"
+@dataclass
+class _Case:
+    """A test whose element is not closed yet."""
+
+    depth: int
+    attributes: Mapping[str, str]
+    status: TestStatus = "passed"
 
 
-def _node_id(case: ET.Element) -> str:
+@dataclass
+class _Reading:
+    """What the elements so far say. Nothing else of them is kept: a tree of them takes fifty times the file."""
+
+    results: dict[str, TestStatus] = field(default_factory=dict)
+    _depth: int = 0
+    _open: list[_Case] = field(default_factory=list)
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise JunitError("the results are nested too deeply")
+        if name == "testcase":
+            self._open.append(_Case(self._depth, attributes))
+        elif name in _SAYS and self._open and self._open[-1].depth == self._depth - 1:
+            case, said = self._open[-1], _SAYS[name]
+            if case.status == "passed" or _RANK[said] > _RANK[case.status]:
+                case.status = said
+
+    def end(self, name: str) -> None:
+        self._depth -= 1
+        if name != "testcase":
+            return
+        case = self._open.pop()
+        if node := _node_id(case.attributes):  # else the test during which pytest was interrupted: it has no result
+            keep_worst(self.results, {node: case.status})
+
+
+def _node_id(case: Mapping[str, str]) -> str:
     file, name = case.get("file", ""), case.get("name", "")
     classes = case.get("classname", "")
     if not classes:  # a module that could not be collected: its dotted name is all there is

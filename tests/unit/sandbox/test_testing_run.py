@@ -1,5 +1,7 @@
 """Running real pytest and unittest, and what is not believed."""
 
+import contextlib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,34 @@ def test_a_run_past_its_time_says_so(box: LocalSandbox) -> None:
 def test_torn_and_hostile_results_are_errors(content: bytes) -> None:
     with pytest.raises(junit.JunitError):
         junit.parse(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<testsuite>" + b"<a/>" * 500_000 + b"</testsuite>",
+        b"<a>" * 500_000,
+        b"<testsuite " + b" ".join(b'a%x=""' % number for number in range(1_200_000)) + b"/>",
+    ],
+)
+def test_results_take_little_more_memory_than_their_file(content: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(junit.JunitError):
+            junit.parse(content)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * len(content)
+
+
+def test_a_test_counts_by_its_own_elements_and_the_worst_of_them() -> None:
+    content = b"""<testsuites><testsuite>
+        <testcase classname="t" name="a" file="t.py"><skipped/><failure/><properties><error/></properties></testcase>
+        <testcase classname="t" name="b" file="t.py"><system-out><failure/></system-out></testcase>
+        <testcase classname="t" name="c" file="t.py"/><testcase classname="t" name="c" file="t.py"><error/></testcase>
+        <error/></testsuite></testsuites>"""
+    assert junit.parse(content) == {"t.py::a": "failed", "t.py::b": "passed", "t.py::c": "error"}
 
 
 def test_unittest_is_read_from_its_words(box: LocalSandbox) -> None:
