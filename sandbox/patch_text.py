@@ -177,7 +177,7 @@ def _read_hunks(body: list[str], path: str) -> tuple[tuple[str, ...], tuple[str,
     try:
         # A name of our own: unidiff reads the hunks only, and odd names are none of its business.
         files = unidiff.PatchSet("--- a/file\n+++ b/file\n" + "\n".join(body) + "\n")
-    except unidiff.UnidiffParseError as error:
+    except (unidiff.UnidiffParseError, ValueError) as error:  # or a number of thousands of digits
         raise PatchError(f"The change of {path!r} cannot be read: {error}.") from error
     lines = [line for file in files for hunk in file for line in hunk]
     hunks = sum(len(file) for file in files)

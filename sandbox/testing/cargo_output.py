@@ -7,7 +7,7 @@ from sandbox.results import TestStatus
 
 _TARGET = re.compile(r"^ +(?:Running (?:unittests )?(\S+)(?: \(.*\))?|(Doc-tests) (\S+))$")
 _TEST = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?$")
-_SUMMARY = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
+_SUMMARY = re.compile(r"^test result: \w+\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored;", re.MULTILINE)
 _STATUS: Mapping[str, TestStatus] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
 

@@ -12,6 +12,7 @@ def parse(output: str) -> dict[str, TestStatus]:
     """Return each test's status by `PACKAGE::TEST`; a package that fails with no failed test (it does not build, or
     ended early) is an error by its own name."""
     results: dict[str, TestStatus] = {}
+    packages: dict[str, str] = {}
     failed_packages = []
     for line in output.splitlines():
         if not line.startswith("{"):
@@ -25,9 +26,8 @@ def parse(output: str) -> dict[str, TestStatus]:
             continue
         if test:
             results[f"{package}::{test}"] = _STATUS[action]
+            packages[f"{package}::{test}"] = package
         elif action == "fail":
             failed_packages.append(package)
-    for package in failed_packages:
-        if not any(status == "failed" and test.startswith(f"{package}::") for test, status in results.items()):
-            results[package] = "error"
-    return results
+    explained = {package for test, package in packages.items() if results[test] == "failed"}
+    return results | {package: "error" for package in failed_packages if package not in explained}

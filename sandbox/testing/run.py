@@ -20,7 +20,7 @@ from templates.escape import plain
 _TAIL = 4_000
 _MAX_JUNIT = 30_000_000
 _USAGE_ERROR, _NO_TESTS = 4, 5  # https://docs.pytest.org/en/stable/reference/exit-codes.html
-_SUMMARY = re.compile(r"^[= ]*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
+_SUMMARY = re.compile(r"^[= ]*((?:\d{1,9} [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
 # bash, dash, and make, which runs a simple command without a shell.
 _NOT_FOUND = re.compile(
     r"^(?:\S+: line \d+: |sh: \d+: |/bin/sh: \d+: |make(?:\[\d+\])?: )([\w.+-]+): "

@@ -12,7 +12,7 @@ from sandbox.types import WORKSPACE
 
 _RESULT = re.compile(r"( *)(not )?ok \d+(?: - (.*))?")
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(?:SKIP|TODO)\b.*$", re.IGNORECASE)
-_COUNT = re.compile(r"^# (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.MULTILINE)
+_COUNT = re.compile(r"^# (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})$", re.MULTILINE)
 _RANK: Mapping[TestStatus, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
 
 

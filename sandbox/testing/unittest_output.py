@@ -14,7 +14,7 @@ _STATUS: dict[str, TestStatus] = {
     "expected failure": "skipped",
     "unexpected success": "failed",
 }
-_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_RAN = re.compile(r"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
 
 
 def parse(output: str) -> tuple[dict[str, TestStatus], int | None]:
@@ -23,10 +23,10 @@ def parse(output: str) -> tuple[dict[str, TestStatus], int | None]:
     end = _END.search(output)
     body = output[: end.start()] if end else output
     starts = list(_START.finditer(body))
+    ends = [following.start() for following in starts[1:]] + [len(body)]
     results: dict[str, TestStatus] = {}
-    for start, following in zip(starts, [*starts[1:], None], strict=True):
-        chunk = body[start.end() : following.start() if following else len(body)]
-        words = _WORD.findall(chunk)
+    for start, ends_at in zip(starts, ends, strict=False):  # without a start there is one end still
+        words = _WORD.findall(body[start.end() : ends_at])
         if words:
             name, where = start[1], start[2]
             test = where if where.endswith(f".{name}") else f"{where}.{name}"

@@ -190,6 +190,7 @@ def test_modes_are_remarked() -> None:
         change("x", header="similarity index 100%\nrename from x\nrename to y"),
         change("x", header="copy from .git/config\ncopy to x"),
         change("x").replace("@@ -1,1", "@@ -1,9"),
+        change("x").replace("@@ -1,1", f"@@ -1,{'9' * 5_000}"),
         change("x").rstrip("\n"),
         change("x")[:-4],
         new("x", ["y"]).replace("--- /dev/null", "--- a/x"),

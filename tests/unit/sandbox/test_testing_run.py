@@ -1,13 +1,14 @@
 """Running real pytest and unittest, and what is not believed."""
 
 import contextlib
+import time
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from sandbox.results import TestCommand, TestReport
-from sandbox.testing import junit, run_tests, unittest_output
+from sandbox.testing import cargo_output, go_json, junit, run_tests, tap, unittest_output
 from sandbox.testing.discovery import PYTEST, UNITTEST
 from tests.support.local_sandbox import LocalSandbox
 
@@ -203,3 +204,40 @@ def test_unittest_is_read_from_its_words(box: LocalSandbox) -> None:
 
 def test_a_unittest_run_without_an_end_has_no_count() -> None:
     assert unittest_output.parse("test_a (t.A.test_a) ... ok\n") == ({"t.A.test_a": "passed"}, None)
+
+
+@pytest.mark.parametrize(
+    ("output", "ran"),
+    [("", None), ("Traceback (most recent call last):\n", None), (f"{'-' * 70}\nRan 0 tests in 0.0s\n", 0)],
+)
+def test_unittest_that_comes_to_no_test_has_no_results(output: str, ran: int | None) -> None:
+    assert unittest_output.parse(output) == ({}, ran)
+
+
+MANY_DIGITS = "9" * 5_000
+"""Python makes no number of so many."""
+
+
+def test_counts_of_thousands_of_digits_are_none() -> None:
+    assert unittest_output.parse(f"Ran {MANY_DIGITS} tests in 1s") == ({}, None)
+    assert cargo_output.parse(f"test result: ok. {MANY_DIGITS} passed; 0 failed; 0 ignored;") == ({}, 0)
+    assert tap.parse(f"# tests {MANY_DIGITS[:1000]}") == ({}, {})
+
+
+def test_a_summary_of_thousands_of_digits_is_none(box: LocalSandbox) -> None:
+    report = run(
+        box,
+        {"test_it.py": f"def test_it():\n    print('\\n1 passed, {MANY_DIGITS} failed in 1s')\n"},
+        f"{PYTEST} -s -qq",
+    )
+    assert (report.results, report.note) == ({"test_it.py::test_it": "passed"}, "")
+
+
+def test_many_packages_that_fail_are_read_in_no_time() -> None:
+    fails = "".join(f'{{"Action":"fail","Package":"p{number}"}}\n' for number in range(15_000))
+    tests = "".join(f'{{"Action":"fail","Package":"p0","Test":"T{number}"}}\n' for number in range(10_000))
+    before = time.process_time()
+    results = go_json.parse(fails + tests)
+    assert time.process_time() - before < 2
+    assert "p0" not in results
+    assert (results["p0::T1"], results["p1"], len(results)) == ("failed", "error", 24_999)
