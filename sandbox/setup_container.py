@@ -16,6 +16,8 @@ _COMMANDS = ("onCreateCommand", "updateContentCommand", "postCreateCommand")
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_UNTYPABLE = re.compile("[\0\ud800-\udfff]")
+"""What JSON can spell and no command can hold."""
 _FROM = re.compile(
     r"^[ \t]*FROM[ \t]+(?:--platform=\S+[ \t]+)?(\S+)(?:[ \t]+AS[ \t]+(\S+))?", re.IGNORECASE | re.MULTILINE
 )
@@ -36,7 +38,7 @@ def named_images(tree: Tree) -> list[tuple[str, str]]:
     found = []
     for name in DEVCONTAINERS:
         image = _json_with_comments(tree.files.get(name, "")).get("image")
-        if isinstance(image, str):
+        if isinstance(image, str) and not _UNTYPABLE.search(image):
             found.append((name, image))
     for name in DOCKERFILES:
         stages = set()
@@ -49,10 +51,11 @@ def named_images(tree: Tree) -> list[tuple[str, str]]:
 
 def _shell(value: object) -> Iterator[str]:
     """A command is a text for the shell, a list of arguments, or an object of commands."""
-    if isinstance(value, str) and value.strip() and "\0" not in value:
-        yield value.strip()
-    elif isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        yield shlex.join(value)
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        value = shlex.join(value)
+    if isinstance(value, str):
+        if value.strip() and not _UNTYPABLE.search(value):
+            yield value.strip()
     elif isinstance(value, dict):
         for each in value.values():
             if not isinstance(each, dict):

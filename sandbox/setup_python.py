@@ -1,11 +1,10 @@
 """How a Python project is set up: by its lock file, its metadata, its requirements, or what tox and nox install."""
 
-import configparser
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.config_files import read_ini, read_toml
 from sandbox.guest_sandbox import VENV
 from sandbox.setup_test_needs import Needs, needs_of_tests
 from sandbox.setup_tree import Found, Tree, tried
@@ -119,10 +118,7 @@ def _project(files: Mapping[str, str]) -> tuple[list[str], list[str], str] | Non
 
 
 def _pyproject(files: Mapping[str, str]) -> Mapping[str, Any] | None:
-    try:
-        return tomllib.loads(files.get("pyproject.toml", ""))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return None
+    return read_toml(files.get("pyproject.toml", ""))
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -140,13 +136,11 @@ def _named_for_tests(names: Mapping[str, Any]) -> list[str]:
 
 
 def _setup_cfg_extras(files: Mapping[str, str]) -> list[str]:
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read_string(files.get("setup.cfg", ""))
-    except configparser.Error:
-        return []
+    parser = read_ini(files.get("setup.cfg", ""))
     section = "options.extras_require"
-    return _named_for_tests(dict(parser.items(section))) if parser.has_section(section) else []
+    if parser is None or not parser.has_section(section):
+        return []
+    return _named_for_tests(dict(parser.items(section)))
 
 
 def _setup_py_extras(source: str) -> list[str]:

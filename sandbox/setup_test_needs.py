@@ -1,13 +1,12 @@
 """What tox or nox would install for the tests, read from their files; nothing of them is run here."""
 
 import ast
-import configparser
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from sandbox.config_files import read_ini, read_toml
 from sandbox.setup_tree import Tree
 
 # PEP 508 without URLs, as far as it can stand in quotes: a name, extras, versions, a marker.
@@ -57,12 +56,8 @@ def _needs(words: list[str], source: str, tree: Tree) -> Needs | None:
 
 def _tox_ini(text: str) -> Iterator[str]:
     """tox.ini's `[testenv]`: `deps` and `extras`, without factors' lines (https://tox.wiki/en/stable/config.html)."""
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return
-    if not parser.has_section("testenv"):
+    parser = read_ini(text)
+    if parser is None or not parser.has_section("testenv"):
         return
     for line in parser.get("testenv", "deps", fallback="").splitlines():
         dependency = line.split(" #")[0].strip()
@@ -75,14 +70,14 @@ def _tox_ini(text: str) -> Iterator[str]:
 def _tox_toml(text: str) -> Iterator[str]:
     """tox's own tables in pyproject.toml."""
     try:
-        tox = tomllib.loads(text)["tool"]["tox"]
+        tox = (read_toml(text) or {})["tool"]["tox"]
         if "legacy_tox_ini" in tox:
             yield from _tox_ini(tox["legacy_tox_ini"])
             return
         run = tox["env_run_base"]
         yield from (word for word in run.get("deps", []) if isinstance(word, str))
         yield from (f".[{extra}]" for extra in run.get("extras", []))
-    except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         return
 
 

@@ -1,15 +1,14 @@
 """Finds how a repository's tests are run, from its tree alone."""
 
-import configparser
 import json
 import re
 import shlex
 import tarfile
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from sandbox.config_files import read_ini, read_toml
 from sandbox.guest_sandbox import VENV
 from sandbox.results import RunnerName, TestCommand
 from sandbox.testing.jvm_build import PAST_FAILURES, SHELLS
@@ -140,20 +139,13 @@ def _pytest_source(tree: _Tree) -> str:
 
 
 def _toml_tools(text: str) -> frozenset[str]:
-    try:
-        tools = tomllib.loads(text).get("tool", {})
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return frozenset()
+    tools = (read_toml(text) or {}).get("tool")
     return frozenset(tools) if isinstance(tools, dict) else frozenset()
 
 
 def _sections(text: str) -> list[str]:
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return []
-    return parser.sections()
+    parser = read_ini(text)
+    return parser.sections() if parser is not None else []
 
 
 def npm_test_script(text: str) -> str:
@@ -161,6 +153,7 @@ def npm_test_script(text: str) -> str:
     try:
         package = json.loads(text)
         script = package["scripts"]["test"]
+        str(script).encode()  # JSON can spell what no command can hold
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
     return script.strip() if isinstance(script, str) and _NPM_NO_TESTS not in script else ""

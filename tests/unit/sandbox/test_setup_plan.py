@@ -243,7 +243,13 @@ def test_images_of_the_repositorys_own_containers_are_told_and_not_used(tmp_path
     assert plan.commands == ()
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"postCreateCommand": 1, "image": []}', "[" * 50_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "{", '{"postCreateCommand": 1, "image": []}', "[" * 50_000),
+        *('{"postCreateCommand": "\\ud800"}', '{"postCreateCommand": ["a", "\\u0000"], "image": "\\udfff"}'),
+    ],
+)
 def test_a_strange_devcontainer_needs_nothing(tmp_path: Path, text: str) -> None:
     assert commands(tmp_path, {".devcontainer.json": text}) == []
 
@@ -258,8 +264,10 @@ def test_a_strange_devcontainer_needs_nothing(tmp_path: Path, text: str) -> None
         ("Dockerfile", "\n" * 900_000),
         ("Dockerfile", "FROM" + " " * 900_000),
         ("setup.py", "extras_require={" * 50_000),
+        ("pyproject.toml", "a." * 10_000 + "b = 1"),
+        ("setup.cfg", "[s]\n" + " a\n" * 60_000),
     ],
-    ids=["text", "escape", "comment", "comma", "lines", "spaces", "extras"],
+    ids=["text", "escape", "comment", "comma", "lines", "spaces", "extras", "key", "ini"],
 )
 def test_hostile_files_do_not_stall_the_search(tmp_path: Path, name: str, text: str) -> None:
     plan = detect(make_archive(tmp_path / "tree.tar", {name: text}), commands=None, base="b", shared_with="tests")
