@@ -33,6 +33,8 @@ class PullRequestSynchronized:
     sender: Sender
     number: int
     head_ref: str
+    head_repository_id: int | None
+    """None where the fork is gone."""
     before: str
     after: str
     at: datetime
@@ -89,6 +91,7 @@ def read_pull_request(
         sender=sender_of(payload),
         number=pull.number("number"),
         head_ref=head.text("ref"),
+        head_repository_id=origin.number("id") if origin else None,
         before=payload.optional_text("before"),
         after=payload.optional_text("after") or head.text("sha"),
         at=pull.moment("updated_at"),

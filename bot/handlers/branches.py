@@ -47,7 +47,8 @@ def _reverting(context: Context, event: Pushed) -> bool:
 
 def pull_request_synchronized(context: Context, event: PullRequestSynchronized) -> str | None:
     """Handle a moved head of a PR; the push that moved it may have been told already."""
-    if not event.head_ref.startswith(BRANCH_PREFIX):
+    # Anybody can give a branch of a fork the name of one of ours.
+    if not event.head_ref.startswith(BRANCH_PREFIX) or event.head_repository_id != context.repository.id:
         return "not a PR of acrouter's"
     return _foreign(context, event.head_ref, event.after, event.sender.login, event.at)
 

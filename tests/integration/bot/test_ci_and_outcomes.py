@@ -154,6 +154,17 @@ def test_a_strangers_pr_of_our_commit_says_nothing_of_it(world: World) -> None:
     assert world.tasks()[0].state is TaskState.PUBLISHED
 
 
+def test_commits_on_a_forks_branch_of_the_same_name_are_none_on_ours(world: World) -> None:
+    fork = world.github.fork("stranger")
+    published(world)
+    world.github.push("acrouter/task-1", {"a.txt": "a\n"}, by="stranger", repository=fork)
+    world.github.open_pull_request("Mine", head="stranger:acrouter/task-1", by="stranger")
+    world.github.push("acrouter/task-1", {"a.txt": "b\n"}, by="stranger", repository=fork)
+    world.settle()
+    assert any(sent.event == "pull_request" and sent.action == "synchronize" for sent in world.github.deliveries)
+    assert kinds(world) == []
+
+
 def test_a_revert_on_the_default_branch_is_an_outcome(world: World) -> None:
     _, pull = published(world)
     sha = world.github.merge(pull)
