@@ -6,6 +6,7 @@ longer contexts and longer caches at other prices. What a provider keeps (earlie
 somebody else's of the same key, and is paid for though it does not stand in the request.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -19,8 +20,9 @@ _CLIENT_TOOLS = ("bash_", "text_editor_", "memory_", "tool_search_tool_")
 """Anthropic's own that the agent runs itself, each followed by a date."""
 _KEPT_THERE = ("previous_response_id", "conversation", "prompt")
 """What the provider would put before the request (OpenAI's Responses)."""
-_FILES = ("input_file", "input_image", "container_upload")
-"""Parts of OpenAI's Responses and Anthropic's messages that may name a file that is kept there."""
+_MEDIA = re.compile(r"(?:input_)?(?:image|file|document|video|audio)(?:_url)?|container_upload")
+"""Types of parts that may name a file that is kept there, or be a link, by whatever name a gateway looks for it."""
+_ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 _LINKS = ("image_url", "file_url", "video_url", "audio_url", "file_data")
 """What a part calls a link, or the content itself as `data:` or base64; some are gateways' own."""
 _PASSED_ON = frozenset({"anthropic-version", "anthropic-beta", "openai-beta"})
@@ -127,16 +129,28 @@ def _cleaned(value: Any) -> Any:
 
 
 def _fetches(item: Mapping[str, Any]) -> bool:
-    source = item.get("source")
+    source, kind = item.get("source"), item.get("type")
     if isinstance(source, dict) and source.get("type") in ("url", "file"):
         return True
-    file = item.get("file") if item.get("type") == "file" else item if item.get("type") in _FILES else None
-    if isinstance(file, dict) and file.get("file_id"):
+    if isinstance(kind, str) and _MEDIA.fullmatch(kind) and _names_another_place(item):
         return True
     for name in _LINKS:
         link = item.get(name)
         address = link.get("url") if isinstance(link, dict) else link
         inline = str(address).startswith("data:") or (name == "file_data" and "://" not in str(address))
         if isinstance(address, str) and not inline:
+            return True
+    return False
+
+
+def _names_another_place(part: Mapping[str, Any]) -> bool:
+    """Whether a part holds a link or a kept file's id, or a field of it does. A text's own words may be a link."""
+    for name, value in part.items():
+        if name == "file_id" and value:
+            return True
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and _ADDRESS.match(text) for text in texts):
+            return True
+        if isinstance(value, dict) and value.get("type") != "text" and _names_another_place(value):
             return True
     return False

@@ -84,6 +84,14 @@ def test_what_a_provider_would_do_elsewhere_or_for_more_money_is_not_asked_for()
         {"type": "container_upload", "file_id": "somebody-elses"},
         {"type": "video_url", "video_url": {"url": "https://evil/?secret"}},
         {"type": "file", "file": {"file_data": "https://evil/?secret"}},
+        # As LiteLLM reads them for Gemini, and as others may.
+        {"type": "file", "file": "https://evil/?secret"},
+        {"type": "file", "file_id": "https://evil/?secret"},
+        {"type": "file", "file": {}, "file_id": "gs://evil/secret"},
+        {"type": "image", "source": {"url": "https://evil/?secret"}},
+        {"type": "video", "video": " HTTPS://evil/?secret"},
+        {"type": "video", "video": ["AA==", "https://evil/?secret"]},
+        {"type": "input_video", "input": {"of": {"uri": "https://evil/?secret"}}},
     ],
 )
 def test_a_provider_is_not_made_to_fetch_anything(part: dict[str, Any]) -> None:
