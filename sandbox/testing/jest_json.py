@@ -20,6 +20,9 @@ _STATUS: Mapping[str, TestStatus] = {
     "disabled": "skipped",
 }
 
+_MOST_PARTS = 4_000_000
+"""Objects, lists and commas. 30 MB of results have two million; of `[],[],` ten, each of 60 bytes in memory."""
+
 
 class JestError(ValueError):
     """The file is torn, or is not what jest writes."""
@@ -31,6 +34,8 @@ def parse(content: bytes) -> dict[str, TestStatus]:
     Raises:
         JestError: it cannot be read.
     """
+    if sum(map(content.count, (b"{", b"[", b","))) > _MOST_PARTS:
+        raise JestError("the results have too many parts")
     try:
         document = json.loads(content)
         files = document["testResults"]

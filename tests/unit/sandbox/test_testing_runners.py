@@ -6,6 +6,7 @@ The files in tests/support/recorded come from `NODE_OPTIONS=--test-reporter=tap 
 and a broken part each; only the projects' folder was replaced by /workspace.
 """
 
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def test_go_is_read_from_its_events_and_a_package_that_does_not_build_is_an_erro
 def test_torn_and_hostile_results_are_errors(content: bytes) -> None:
     with pytest.raises(jest_json.JestError):
         jest_json.parse(content)
+
+
+@pytest.mark.parametrize("many", [b"[],", b"{},", b'"ab",'])
+def test_no_results_of_jest_take_much_more_memory_than_their_file(many: bytes) -> None:
+    content = b'{"testResults":[' + many * (24_000_000 // len(many)) + b"[]]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(jest_json.JestError):
+            jest_json.parse(content)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * len(content)
 
 
 class Scripted(LocalSandbox):
