@@ -6,12 +6,14 @@ from functools import partial
 from bot.events import PullRequestSynchronized, Pushed, sender_named
 from bot.handlers.configuration import configuration_pushed
 from bot.handlers.context import Context
-from bot.handlers.reverts import reverted, reverts_in
+from bot.handlers.reverts import may_revert, reverted, reverts_in
 from bot.handlers.rules import may_write
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
 from workers.forge_target import BRANCH_PREFIX
 
+_MOST_READ = 40
+"""Messages of one push that are read as Markdown, the newest ones."""
 _MOST_REVERTING = 20
 """Commits of one push that are looked at."""
 
@@ -28,7 +30,8 @@ def pushed(context: Context, event: Pushed) -> str | None:
 
 def _reverting(context: Context, event: Pushed) -> bool:
     """Whether commits take our work back. Only those who may push bring them in, but a PR's can be a stranger's."""
-    named = [(commit.sha, reverts_in(commit.message, context.repository.full_name)) for commit in event.commits]
+    read = [commit for commit in event.commits if may_revert(commit.message)][-_MOST_READ:]
+    named = [(commit.sha, reverts_in(commit.message, context.repository.full_name)) for commit in read]
     named = [(sha, reverts) for sha, reverts in named if reverts][:_MOST_REVERTING]
     if not named:
         return False

@@ -21,6 +21,8 @@ from workers.ports import FileChange
 # What `git revert` writes, and what GitHub writes into the PR that its Revert button opens.
 _COMMIT = re.compile(r"This reverts commit ([0-9a-f]{7,40})\b")
 _PULL = re.compile(r"\s*Reverts (?:([\w.\-]+/[\w.\-]+))?#(\d{1,18})\b")
+_MOST_READ = 5_000
+"""Characters of a message: what says so stands at its beginning, and Markdown takes its time."""
 _MOST_NAMED = 5
 """Commits, and PRs, that one message can be believed to revert."""
 
@@ -36,7 +38,8 @@ class Reverts:
 
 def reverts_in(text: str, full_name: str) -> Reverts:
     """Return the commits and the PRs of repository `full_name` that a message says, in its prose, it reverts."""
-    if "everts " not in text:  # a push can bring thousands of messages
+    text = text[:_MOST_READ]
+    if not may_revert(text):
         return Reverts()
     lines = prose_lines(text)
     commits = [sha for line in lines for sha in _COMMIT.findall(line)]
@@ -45,6 +48,11 @@ def reverts_in(text: str, full_name: str) -> Reverts:
     return Reverts(
         frozenset(list(dict.fromkeys(commits))[:_MOST_NAMED]), frozenset(list(dict.fromkeys(pulls))[:_MOST_NAMED])
     )
+
+
+def may_revert(text: str) -> bool:
+    """Whether a message is worth reading as Markdown: a push can bring thousands."""
+    return "everts " in text[:_MOST_READ]
 
 
 def reverted(

@@ -1,17 +1,19 @@
 """Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bot.events import Commit, Pushed, Sender
 from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
 from store.states import TaskKind, TaskState, Trigger
 from store.tables import ConfigurationFile, Repository
 from tests.support.forge import pull_request
 from tests.support.rows import add_attempt, add_repository, add_task
-from tests.support.story import Story, StoryForge
+from tests.support.story import NOW, REPOSITORY, Story, StoryForge
 from workers import budgets
 from workers.configuration import in_force
 from workers.ports import RepositoryRef
@@ -301,6 +303,13 @@ def test_the_rerun_button_works_on_the_newest_commit_of_a_pr_but_a_forks(
     story.forge.issues[3] = replace(pull, head_sha="e" * 40)
     story.rerun_check(f"acrouter-task-{first.id}")
     assert [task.base_sha for task in story.tasks()] == ["d" * 40, worked_on]
+
+
+def test_a_push_of_many_long_messages_is_handled_at_once(story: Story) -> None:
+    commits = tuple(Commit(f"{number:040}", "This everts \n" + "* a\n" * 5_000) for number in range(250))
+    before = time.process_time()
+    story.tell(Pushed(REPOSITORY, Sender("maintainer", False), "main", "a" * 40, "b" * 40, commits, NOW))
+    assert time.process_time() - before < 20
 
 
 def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) -> None:

@@ -1,5 +1,7 @@
 """The words by which git and GitHub say that work was taken back."""
 
+import time
+
 import pytest
 
 from bot.handlers.reverts import reverts_in
@@ -29,3 +31,10 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 def test_reverts_are_read_from_messages(text: str, commits: set[str], pulls: set[int]) -> None:
     found = reverts_in(text, "acme/shop")
     assert (set(found.commits), set(found.pulls)) == (commits, pulls)
+
+
+def test_only_the_beginning_of_a_message_is_read() -> None:
+    before = time.process_time()
+    assert reverts_in("Reverts #7\n\n" + "* a\n" * 100_000, "acme/shop").pulls == {7}
+    assert not reverts_in("a\n" * 3_000 + "\nReverts #7", "acme/shop")
+    assert time.process_time() - before < 1
