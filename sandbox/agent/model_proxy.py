@@ -21,6 +21,8 @@ from sandbox.agent_types import AgentLimits, Meter, ModelEndpoint
 from sandbox.errors import BudgetExceeded, StopRequested
 
 _MESSAGE_LIMIT = 24_000_000
+_MOST_PARTS = 1_000_000
+"""Objects, lists and commas of a request: each takes some 60 bytes of the host's memory, and a list three of JSON."""
 _ANSWER_LIMIT = 16_000_000
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _REFUSES_ALL = (401, 403, 404)
@@ -145,11 +147,11 @@ class ModelProxy:
 
     def _answer(self, message: bytes) -> tuple[int, str, bytes]:
         try:
-            request = json.loads(message)
+            request = _read(message)
             method, path = str(request["method"]), str(request["path"]).partition("?")[0]
             headers = allowed_headers(request["headers"])
             content = base64.b64decode(request["body"])
-            body = json.loads(content) if content else {}
+            body = _read(content) if content else {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return _refusal(400, "This is no request that could be read.")
         if method != "POST" or path not in self._bases or not isinstance(body, dict):
@@ -261,6 +263,17 @@ class ModelProxy:
     def _priced(self, told: Told) -> float:
         cost = self._endpoint.cost_usd(told.tokens_in, told.tokens_out, min(told.cached, told.tokens_in))
         return cost + CACHE_WRITE_SURCHARGE * told.written * self._endpoint.input_usd_per_mtok / 1_000_000
+
+
+def _read(content: bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        ValueError, RecursionError: it is none, or has too many parts.
+    """
+    if sum(map(content.count, (b"{", b"[", b","))) > _MOST_PARTS:
+        raise ValueError("too many parts")
+    return json.loads(content)
 
 
 def _refusal(status: int, words: str) -> tuple[int, str, bytes]:

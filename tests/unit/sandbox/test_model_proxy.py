@@ -1,6 +1,7 @@
 """What a command line agent may not ask of its model, and what is put right on the way."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import httpx
@@ -168,6 +169,22 @@ def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
         answer = asked(proxy(url, CountingMeter()), "/v1/messages", {"messages": deep})
     assert answer is not None
     assert answer[0] in (200, 400)
+
+
+@pytest.mark.parametrize("many", [b"[],", b"{},", b"1,"])
+def test_no_request_takes_much_more_memory_than_it_has_bytes(many: bytes) -> None:
+    content = b'{"messages": [' + many * (12_000_000 // len(many)) + b"[]]}"
+    with upstream(content=b"{}") as (url, requests):
+        to = proxy(url, CountingMeter())
+        tracemalloc.start()
+        try:
+            answer = asked(to, "/v1/chat/completions", content)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert answer is not None
+    assert (answer[0], requests) == (400, [])
+    assert most < 10 * len(content), "some copies, among them the test's own"
 
 
 @pytest.mark.parametrize("value", ["caf\u00e9", "x\r\nx-api-key: mine", "\ud800"])
