@@ -1,5 +1,6 @@
 """`acrouter`: one command for each thing that people do with it."""
 
+import io
 import sys
 from importlib import metadata
 
@@ -70,6 +71,8 @@ def acrouter(
 
 def main() -> None:
     """Run the command line; what a person can mend is one message, not a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal or a pipe may know no more than ASCII
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except AcrouterError as error:

@@ -181,7 +181,7 @@ def _hand_in(console: Console, runtime: "Runtime", task_id: int, branch: str) ->
     verdict = published.verification.summary if published.verification else ""
     console.print(f"[bold]{escape(verdict)}[/] Spent: ${view.spent_usd:.4f}.", soft_wrap=True)
     if not branch:
-        typer.echo(published.attempt.patch, nl=False)
+        typer.echo(published.attempt.patch.encode(), nl=False)  # git's own bytes, whatever the terminal's encoding
 
 
 def _show_decision(

@@ -30,6 +30,8 @@ _REFUSES_ALL = (401, 403, 404)
 not for this key, and a program may ask for any. `_MESSAGES` has the key in a header that not all servers look at."""
 MOST_UNANSWERED = 100
 """Requests of one agent: each is two rows of the ledger, whatever it cost, and a program repeats them as it likes."""
+MOST_REFUSED = 1000
+"""Requests of one agent that are not sent on: to read a large one takes a part of a second of the host."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ class ModelProxy:
         self._bases = _bases(endpoint)
         self._own_paths = _own_paths(endpoint)
         self._sent = 0
+        self._refused = 0
         self._spent_on_failures = 0.0
         self._buffer = bytearray()
 
@@ -153,14 +156,20 @@ class ModelProxy:
             content = base64.b64decode(request["body"])
             body = _read(content) if content else {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return _refusal(400, "This is no request that could be read.")
+            return self._not_sent_on(400, "This is no request that could be read.")
         if method != "POST" or path not in self._bases or not isinstance(body, dict):
-            return _refusal(403, f"Only {', '.join(self._bases) or 'nothing'} can be reached from here.")
+            return self._not_sent_on(403, f"Only {', '.join(self._bases) or 'nothing'} can be reached from here.")
         try:
             allowed = allowed_body(body, APIS[path].fields)
         except (ValueError, RecursionError) as error:
-            return _refusal(400, f"This request is not sent on: {error}.")
+            return self._not_sent_on(400, f"This request is not sent on: {error}.")
         return self._call(path, headers, self._ours(path, allowed))
+
+    def _not_sent_on(self, status: int, words: str) -> tuple[int, str, bytes]:
+        self._refused += 1
+        if self._refused > MOST_REFUSED:
+            self.ended = ("ProgramError", f"{MOST_REFUSED} requests were refused before they were sent.")
+        return _refusal(status, words)
 
     def _ours(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         api = APIS[path]

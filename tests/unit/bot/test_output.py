@@ -1,6 +1,10 @@
 """What the commands print can be searched: no name is cut where a table goes to a file."""
 
 import io
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from rich.table import Table
@@ -28,3 +32,16 @@ def test_a_file_gets_as_much_room_as_a_table_needs(monkeypatch: pytest.MonkeyPat
 def test_who_says_how_wide_it_is_gets_that(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert max(map(len, printed(monkeypatch).splitlines())) == 60
+
+
+def test_a_terminal_of_ascii_gets_every_table(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "stats"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "last 30 days" in done.stdout

@@ -34,6 +34,17 @@ def test_requests_that_are_no_good_say_nothing_about_the_endpoint(monkeypatch: p
     assert to.ended == ("ProgramError", "3 requests were not answered.")
 
 
+def test_a_program_that_repeats_what_is_not_sent_on_ends_and_has_paid_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.agent.model_proxy.MOST_REFUSED", 3)
+    meter = CountingMeter()
+    with upstream(200, b"{}") as (url, requests):
+        to = proxy(url, meter)
+        answers = [asked(to, path, {}) for path in ("/v1/models", "/v1/files", "/", "/v1/models")]
+    assert [answer and answer[0] for answer in answers] == [403, 403, 403, None]
+    assert to.ended == ("ProgramError", "3 requests were refused before they were sent.")
+    assert (requests, meter.spent_usd, to.unusable) == ([], 0.0, "")
+
+
 @pytest.mark.parametrize(
     ("status", "why"), [(200, ""), (400, ""), (429, "HTTP 429"), (503, "HTTP 503"), (401, "HTTP 401")]
 )

@@ -31,3 +31,15 @@ def test_no_line_of_an_error_passes_for_a_record_or_steers_the_terminal(capsys: 
     assert all(line.isprintable() for line in lines)
     assert len([line for line in lines if not line.startswith("  ")]) == 2
     assert sum("Traceback" in line for line in lines) == 2, "and people read it still"
+
+
+@pytest.mark.parametrize(
+    "name", ["github_private_key", "github_webhook_secret", "github_client_secret", "dashboard_secret"]
+)
+def test_none_of_the_installations_own_secrets_reaches_the_log(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = f"the-{name}-of-this-installation"
+    configure_logging(Settings(_env_file=None, **{name: secret}))  # type: ignore[arg-type]
+    structlog.get_logger("x").warning("told", words=f"it is {secret}!")
+    said = capsys.readouterr().err
+    assert "told" in said
+    assert secret not in said
