@@ -4,9 +4,9 @@ import base64
 import contextlib
 import os
 import re
-import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -48,6 +48,20 @@ _CONFIG = {
     "http.lowSpeedTime": "60",
 }
 
+
+# Set before git begins: what it starts, such as the process that writes a pack, would else go without. Python ignores
+# the signal of a file that is too large, and whoever is started by it would as well.
+_LIMITED = """
+import os, resource, signal, sys
+most = int(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"git cannot be started: {error.strerror}")
+"""
 
 TOO_SLOW = "did not end within"
 """Part of what `GitFailedError` says of a command that passed its time limit."""
@@ -92,9 +106,10 @@ def run_git(
     env = _environment(git_dir, config, allow_local) | dict(environment or {})
     with contextlib.ExitStack() as stack:
         sink: IO[bytes] | int = subprocess.PIPE if stdout_to is None else stack.enter_context(stdout_to.open("wb"))
+        limited = () if file_limit is None else (sys.executable, "-I", "-S", "-c", _LIMITED, str(file_limit))
         try:
             process = subprocess.Popen(
-                ["git", *arguments],
+                [*limited, "git", *arguments],
                 cwd="/",
                 env=env,
                 stdin=subprocess.PIPE,
@@ -104,9 +119,6 @@ def run_git(
             )
         except OSError as error:
             raise GitFailedError(f"git cannot be started: {error.strerror}") from error
-        if file_limit is not None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_limit, file_limit))
         try:
             output, errors = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:

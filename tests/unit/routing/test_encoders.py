@@ -77,5 +77,5 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
     for name in ("minilm", "sentence-transformers:some/model"):
-        with pytest.raises(EncoderError, match=r"pip install 'acrouter\[embeddings\]'"):
+        with pytest.raises(EncoderError, match=r"pip install '\.\[embeddings\]'"):
             make_encoder(name)
