@@ -22,7 +22,8 @@ def ended_by_a_stop(run: Run, *, every_s: float = EVERY_S) -> Iterator[None]:
     """Remove the task's sandboxes as soon as a person asks for its end, for as long as the block lasts.
 
     Raises:
-        StoppedByPerson, HandBack, LeaseLost: the work may not go on, whatever became of the block.
+        StoppedByPerson, LeaseLost: a person asked for the end, whatever became of the block.
+        HandBack: its sandbox is gone because this process must end.
     """
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(run, over, every_s), name=f"stop-{run.task_id}", daemon=True)
@@ -35,7 +36,9 @@ def ended_by_a_stop(run: Run, *, every_s: float = EVERY_S) -> Iterator[None]:
     finally:
         over.set()
         watch.join()
-    run.check()
+    # A process that must end may still hand in what has come to its end.
+    if run.task().stop_requested_by:
+        run.check()
 
 
 def _watch(run: Run, over: threading.Event, every_s: float) -> None:

@@ -73,6 +73,11 @@ def test_a_sandbox_that_is_lost_by_itself_is_told_as_that(run: Run, backend: One
     assert backend.removed == []
 
 
+def test_what_has_come_to_its_end_stands_where_the_process_must_end(run: Run) -> None:
+    with ended_by_a_stop(run, every_s=SOON_S):
+        run.runtime.stopping.set()
+
+
 def test_work_that_nobody_stops_goes_on(run: Run, backend: OneSandbox) -> None:
     with ended_by_a_stop(run, every_s=SOON_S):
         threading.Event().wait(0.1)
