@@ -4,12 +4,12 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox.errors import CheckoutError, RemoteUnavailable
-from sandbox.git import run_git
+from sandbox.git import GitFailedError, run_git
 from sandbox.remotes import GitRemote
 
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -20,10 +20,18 @@ LISTING_LIMIT = 64 << 20
 listed is held in memory."""
 LOCAL_S = 120.0
 """Time limit of a git command that needs no network."""
+_UNFINISHED = "objects/pack/tmp_*"
+"""What git writes a pack into; one that is killed leaves it there."""
+_TIDYING = {"gc.auto": "6700", "gc.autoPackLimit": "50", "gc.autoDetach": "false", "gc.bigPackThreshold": "100m"}
+"""git's own numbers; nothing of it goes on in the background."""
 # Highest precedence of all attributes: those of a tree do nothing.
 _ATTRIBUTES = (
     "* -export-ignore -export-subst -text !eol -ident -filter !working-tree-encoding !diff !merge !whitespace\n"
 )
+
+
+class RepositoryTooLargeError(CheckoutError):
+    """What a fetch gave takes more than it may; the message says how much that is, as the end of a sentence."""
 
 
 class BareRepository:
@@ -80,6 +88,62 @@ class BareRepository:
             draft.write_text(_ATTRIBUTES, encoding="ascii")
             draft.rename(attributes)
         os.utime(attributes)
+
+    def fetch(
+        self,
+        remote: GitRemote,
+        wanted: Sequence[str],
+        *options: str,
+        timeout_s: float,
+        largest_pack: int,
+        local: bool = False,
+    ) -> None:
+        """Fetch refspecs, as one pack of at most `largest_pack` bytes. What an unfinished fetch has left is removed.
+
+        Raises:
+            RepositoryTooLargeError: it takes more.
+            RemoteUnavailable: another fetch did not end within `timeout_s`.
+            GitFailedError: git failed, or took longer.
+        """
+        with self.locked(timeout_s):
+            self.ensure()
+            self._drop_unfinished()
+            try:
+                self.git(
+                    *("-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+                    *("--no-recurse-submodules", *options, "--end-of-options", remote.url, *wanted),
+                    timeout_s=timeout_s,
+                    remote=remote,
+                    local=local,
+                    file_limit=largest_pack,
+                )
+            except GitFailedError as error:
+                # git says no more of it than that the pack cannot be read.
+                if any(path.stat().st_size >= largest_pack for path in self.folder.glob(_UNFINISHED)):
+                    raise RepositoryTooLargeError(f"it takes more than {largest_pack // 1_000_000:,} MB.") from error
+                raise
+            finally:
+                self._drop_unfinished()
+
+    def tidy(self, timeout_s: float) -> None:
+        """Let git pack what many fetches and patches have left anew, where its rule (git-gc(1)) says that it is due.
+
+        What nothing refers to goes after git's two weeks; large packs stay as they are, so that it takes seconds.
+
+        Raises:
+            RemoteUnavailable: it is fetched into.
+            GitFailedError: git failed, or took longer than `timeout_s`.
+        """
+        with self.locked(timeout_s=0):
+            rule = [part for name, value in _TIDYING.items() for part in ("-c", f"{name}={value}")]
+            try:
+                self.git(*rule, "gc", "--auto", "--quiet", timeout_s=timeout_s)
+            finally:
+                self._drop_unfinished()
+
+    def _drop_unfinished(self) -> None:
+        for path in self.folder.glob(_UNFINISHED):
+            path.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self, timeout_s: float) -> Iterator[None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sandbox.bare import REF, SHA, BareRepository, checked_sha
+from sandbox.bare import REF, SHA, BareRepository, RepositoryTooLargeError, checked_sha
 from sandbox.errors import CheckoutError, PushError, RemoteRefused, RemoteUnavailable
 from sandbox.git import TOO_SLOW, GitFailedError, check_remote
 from sandbox.lfs import fetch_files
@@ -28,6 +28,7 @@ _REFUSED = re.compile(
     r"returned error: (?:401|403|404)\b|Authentication failed|could not read Username|repository '[^'\n]*' not found"
 )
 _MESSAGE_LIMIT = 65_536
+_LARGEST_PACK = 20_000_000_000
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,20 @@ class LocalCheckout:
 class Mirror:
     """One repository's bare mirror in `folder`, made when it is missing. Processes may share it.
 
-    Trees of more than `largest_tree` bytes, which no sandbox has room for, are refused.
+    Trees of more than `largest_tree` bytes, which no sandbox has room for, are refused, and so is a history that takes
+    more than `largest_pack` bytes.
     """
 
     def __init__(
-        self, folder: Path, *, allow_local: bool = False, largest_tree: int = DEFAULT_LIMITS.tree_bytes
+        self,
+        folder: Path,
+        *,
+        allow_local: bool = False,
+        largest_tree: int = DEFAULT_LIMITS.tree_bytes,
+        largest_pack: int = _LARGEST_PACK,
     ) -> None:
         self._bare = BareRepository(folder)
+        self._largest_pack = largest_pack
         self._archives = TreeArchives(self._bare, largest_tree)
         self._allow_local = allow_local
 
@@ -75,7 +83,7 @@ class Mirror:
         Raises:
             RemoteUnavailable: the remote did not answer.
             RemoteRefused: it refused, or gave not all within `timeout_s`.
-            CheckoutError: a ref has a wrong form, or the remote does not have it.
+            CheckoutError: a ref has a wrong form, or the remote does not have it; or the history is too large.
         """
         local = check_remote(remote, allow_local=self._allow_local)
         wanted = []
@@ -89,28 +97,20 @@ class Mirror:
                 raise CheckoutError(f"{ref!r} is neither a full ref name nor a commit's SHA.")
         if not wanted:
             return
-        with self._bare.locked(timeout_s):
-            self._bare.ensure()
-            try:
-                self._bare.git(
-                    "fetch",
-                    "--quiet",
-                    "--no-tags",
-                    "--no-write-fetch-head",
-                    "--no-recurse-submodules",
-                    *(["--update-shallow"] if local else []),
-                    "--end-of-options",
-                    remote.url,
-                    *wanted,
-                    timeout_s=timeout_s,
-                    remote=remote,
-                    local=local,
-                )
-            except GitFailedError as error:
-                if local or _NO_SUCH_REF.search(str(error)):
-                    raise
-                words = f"The repository cannot be fetched: {_reason(str(error))}"
-                raise _failed(words, error, counts=TOO_SLOW in str(error)) from error
+        options = ["--update-shallow"] if local else []
+        try:
+            self._bare.fetch(
+                remote, wanted, *options, timeout_s=timeout_s, largest_pack=self._largest_pack, local=local
+            )
+        except RepositoryTooLargeError as error:
+            raise CheckoutError(
+                f"The repository cannot be fetched: {error} Who runs acrouter can raise ACROUTER_CACHE_GB."
+            ) from error
+        except GitFailedError as error:
+            if local or _NO_SUCH_REF.search(str(error)):
+                raise
+            words = f"The repository cannot be fetched: {_reason(str(error))}"
+            raise _failed(words, error, counts=TOO_SLOW in str(error)) from error
 
     def fetch_submodules(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
         """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.bare import BareRepository
-from sandbox.errors import CheckoutError
+from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits
 
@@ -80,6 +80,27 @@ def evict_mirrors(parent: Path, limits: CacheLimits) -> int:
             continue
         count += 1
     return count
+
+
+def tidy_mirrors(parent: Path, *, within_s: float) -> Sequence[str]:
+    """Have the mirrors below `parent` packed anew where that is due, the longest unused last; the next time the rest.
+
+    One that is fetched into is left alone. Returns what git could not do, as sentences.
+    """
+    untidy = []
+    deadline = time.monotonic() + within_s
+    mirrors = [mirror for path in parent.glob("*.git") if (mirror := BareRepository(path)).exists]
+    for mirror in sorted(mirrors, key=lambda one: -one.used_at):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            break
+        try:
+            mirror.tidy(left_s)
+        except (RemoteUnavailable, OSError):  # or another machine that shares the folder was quicker
+            continue
+        except CheckoutError as error:
+            untidy.append(f"{mirror.folder.name}: {error}")
+    return untidy
 
 
 def disk_use(folder: Path) -> int:

@@ -21,7 +21,7 @@ FETCHED = "refs/acrouter/submodules"
 """Below it stands each submodule's commit that was fetched."""
 MOST = 20
 """Submodules of one tree; of more, the first ones."""
-_PACK_LIMIT = 512 << 20
+_PACK_LIMIT = 512_000_000
 """Bytes of one submodule, packed, at its one commit."""
 _GITMODULES = 1_000_000
 """Bytes of `.gitmodules` that are looked at."""
@@ -125,21 +125,15 @@ def _fetch(
         raise CheckoutError(".gitmodules does not say where it is.")
     source = GitRemote(allowed_url(module.url, remote, allow_local=allow_local))
     local = check_remote(source, allow_local=allow_local)
-    arguments = (
-        *("-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1"),
-        *("--no-recurse-submodules", "--end-of-options", source.url, f"{module.sha}:{FETCHED}/{module.sha}"),
-    )
+    wanted = [f"{module.sha}:{FETCHED}/{module.sha}"]
     try:
-        with repository.locked(timeout_s):
-            repository.git(*arguments, timeout_s=timeout_s, remote=source, local=local, file_limit=_PACK_LIMIT)
+        repository.fetch(source, wanted, "--depth=1", timeout_s=timeout_s, largest_pack=_PACK_LIMIT, local=local)
     except GitFailedError as error:
         words = f"The submodule {module.path!r} cannot be fetched: {error}"
         if TOO_SLOW in str(error):
             raise RemoteRefused(words) from error
         if not local and _TEMPORARY.search(str(error)):
             raise RemoteUnavailable(words) from error
-        if "index-pack" in str(error):
-            raise CheckoutError(f"it takes more than {_PACK_LIMIT >> 20} MB, or cannot be read.") from error
         raise
 
 

@@ -145,7 +145,8 @@ class Settings(BaseSettings):
     """Services beside one sandbox. A repository that asks for more gets none, and nothing is verified there."""
 
     cache_gb: float = Field(20, gt=0, allow_inf_nan=False)
-    """Disk that images of set-ups may take, and mirrors of repositories as much again; the longest unused go first."""
+    """Disk that images of set-ups may take, and mirrors of repositories as much again; the longest unused go first. A
+    repository whose history takes more at once is refused."""
     cache_days: float = Field(14, gt=0, allow_inf_nan=False)
     """Images of set-ups and mirrors that were not used for so long are removed."""
 
@@ -179,6 +180,11 @@ class Settings(BaseSettings):
         if value and not value.startswith(("redis://", "rediss://")):
             raise ValueError("must be redis://HOST:PORT/NUMBER or rediss://...")
         return value
+
+    @property
+    def cache_bytes(self) -> int:
+        """`cache_gb` in bytes."""
+        return int(self.cache_gb * 1e9)
 
     @property
     def resolved_database_url(self) -> str:

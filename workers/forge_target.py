@@ -45,8 +45,12 @@ class ForgeTarget:
         task = run.task()
         config = self._config(run)
         words = read_words(self.forge, self.repository, task)
-        room = sandbox_limits(run.runtime.settings).tree_bytes
-        mirror = Mirror(run.runtime.mirrors_dir / f"{self.repository.id}.git", largest_tree=room)
+        settings = run.runtime.settings
+        mirror = Mirror(
+            run.runtime.mirrors_dir / f"{self.repository.id}.git",
+            largest_tree=sandbox_limits(settings).tree_bytes,
+            largest_pack=settings.cache_bytes,
+        )
         if not mirror.has(words.base_sha):
             self._fetch(run, mirror, words.refs)
         missing = self._fetch_parts(run, mirror, words.base_sha, config)

@@ -16,8 +16,8 @@ from sandbox.checkout import Mirror
 class LocalMirror(Mirror):
     """Fetches and pushes by path."""
 
-    def __init__(self, folder: Path, *, largest_tree: int) -> None:
-        super().__init__(folder, allow_local=True, largest_tree=largest_tree)
+    def __init__(self, folder: Path, *, largest_tree: int, largest_pack: int) -> None:
+        super().__init__(folder, allow_local=True, largest_tree=largest_tree, largest_pack=largest_pack)
 
 
 class QuickMirror:
@@ -26,7 +26,7 @@ class QuickMirror:
     hub: LocalHub
     made: ClassVar[dict[tuple[str, str], str]] = {}
 
-    def __init__(self, _folder: Path, *, largest_tree: int) -> None:
+    def __init__(self, _folder: Path, *, largest_tree: int, largest_pack: int) -> None:
         self._repository = self.hub._repository("")
 
     def has(self, _sha: str) -> bool:

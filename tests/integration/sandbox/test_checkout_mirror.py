@@ -1,5 +1,6 @@
 """A mirror takes commits in, makes new ones, and pushes them, without a worktree."""
 
+import random
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,3 +184,20 @@ def test_a_repository_without_a_commit_is_named(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     with pytest.raises(CheckoutError, match="no commit yet"):
         Mirror.from_local(tmp_path, tmp_path / "mirror.git")
+
+
+def test_a_history_that_is_too_large_is_refused_and_leaves_nothing(tmp_path: Path, upstream: Path) -> None:
+    commit_files(upstream, {"large": random.Random(0).randbytes(100_000).hex()})
+    small = Mirror(tmp_path / "small.git", allow_local=True, largest_pack=20_000)
+    with pytest.raises(CheckoutError, match=r"takes more than 0 MB\. Who runs acrouter can raise ACROUTER_CACHE_GB"):
+        small.fetch(GitRemote(str(upstream)), ["refs/heads/main"], timeout_s=30)
+    assert [path.name for path in (tmp_path / "small.git" / "objects" / "pack").iterdir()] == []
+
+
+def test_what_a_killed_fetch_has_left_goes_with_the_next_one(mirror: Mirror, upstream: Path, tmp_path: Path) -> None:
+    left = tmp_path / "mirror.git" / "objects" / "pack" / "tmp_pack_killed"
+    left.write_bytes(b"PACK")
+    commit_files(upstream, {"new.txt": "new\n"})
+    mirror.fetch(GitRemote(str(upstream)), ["refs/heads/main"], timeout_s=30)
+    assert not left.exists()
+    assert mirror.resolve("refs/heads/main") == git(upstream, "rev-parse", "main")

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from sandbox.bare import BareRepository
 from sandbox.bubblewrap_backend import BubblewrapBackend
+from sandbox.checkout import Mirror
 from sandbox.docker_cache import ImageCache
-from sandbox.eviction import GRACE_S, Kept, evict_mirrors, superfluous
+from sandbox.eviction import GRACE_S, Kept, evict_mirrors, superfluous, tidy_mirrors
 from sandbox.named_locks import NamedLocks
+from sandbox.remotes import GitRemote
 from sandbox.types import CacheLimits, Limits
+from tests.support.repositories import commit_files, make_repository
 
 DAY_S = 86_400.0
 NOW = 1_800_000_000.0
@@ -88,6 +91,38 @@ def test_a_mirror_that_is_being_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "1.git").mkdir()
     (tmp_path / "1.git" / "HEAD").touch()
     assert evict_mirrors(tmp_path, CacheLimits(10**9, 14 * DAY_S)) == 0
+
+
+def test_a_mirror_that_many_fetches_have_left_in_pieces_is_packed_anew(tmp_path: Path) -> None:
+    upstream, folder = tmp_path / "upstream", tmp_path / "1.git"
+    make_repository(upstream, {"a.txt": "0\n"})
+    mirror = Mirror(folder, allow_local=True)
+    for number in range(1, 52):
+        commit_files(upstream, {"a.txt": f"{number}\n"})
+        mirror.fetch(GitRemote(str(upstream)), ["refs/heads/main"], timeout_s=30)
+    newest = mirror.resolve("refs/heads/main")
+    orphan = mirror.tree_with_patch(newest, "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-51\n+patched\n")
+    (folder / "objects" / "pack" / "tmp_pack_killed").write_bytes(b"PACK")
+    used_at = BareRepository(folder).used_at
+
+    with BareRepository(folder).locked(1):
+        assert tidy_mirrors(tmp_path, within_s=60) == []  # it is fetched into
+    assert len(list(folder.glob("objects/pack/*.pack"))) == 51
+
+    assert tidy_mirrors(tmp_path, within_s=60) == []
+    assert len(list(folder.glob("objects/pack/*.pack"))) == 1
+    assert not list(folder.glob("objects/pack/tmp_*"))
+    assert BareRepository(folder).used_at == used_at  # which is no use of it
+    mirror.archive(newest, tmp_path / "tree.tar")
+    mirror.archive(orphan, tmp_path / "patched.tar")  # a task may still be at it
+
+
+def test_a_mirror_that_git_cannot_pack_is_named(tmp_path: Path) -> None:
+    mirror(tmp_path / "1.git", 1)
+    (tmp_path / "1.git" / "config").write_text("[core]\n\tbare = perhaps\n")
+    (words,) = tidy_mirrors(tmp_path, within_s=60)
+    assert words.startswith("1.git: ")
+    assert "perhaps" in words
 
 
 class Images:
