@@ -110,7 +110,10 @@ class Mirror:
             if local or _NO_SUCH_REF.search(str(error)):
                 raise
             words = f"The repository cannot be fetched: {_reason(str(error))}"
-            raise _failed(words, error, counts=TOO_SLOW in str(error)) from error
+            too_slow = TOO_SLOW in str(error)
+            if too_slow:
+                words += ". Who runs acrouter can raise ACROUTER_SETUP_TIMEOUT_S."
+            raise _failed(words, error, counts=too_slow) from error
 
     def fetch_submodules(self, remote: GitRemote, treeish: str, *, timeout_s: float) -> Sequence[str]:
         """Fetch the submodules of a commit that is here, from the host of `remote` alone and without its token.
