@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from routing.voters import FACTORIES, OPTIONAL
 from store.errors import ConfigurationError
 from store.settings import Settings
-from store.suggest import did_you_mean, explain
+from store.suggest import did_you_mean, explain, unreadable
 
 
 class ReplayConfig(BaseModel):
@@ -44,7 +44,7 @@ def load_config(path: Path) -> ReplayConfig:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         config = ReplayConfig.model_validate({} if data is None else data)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--config: {path} cannot be read: {error}.") from error
+        raise ConfigurationError(f"--config: {path} cannot be read: {unreadable(error)}.") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigurationError(f"--config: {path}: not valid YAML: {str(error).splitlines()[0]}.") from error
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Turns validation errors into sentences that name the mistake and suggest the fix."""
+"""Turns errors of validating and reading into sentences that name the mistake and suggest the fix."""
 
 import difflib
 from collections.abc import Iterable
@@ -10,6 +10,11 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the closest known name, or an empty string."""
     close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Return why a text file cannot be read, as the end of a sentence."""
+    return "it is not a text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
 
 
 def explain(error: ValidationError, source: str, model: type[BaseModel]) -> str:

@@ -20,7 +20,7 @@ from bench.routing.errors import StreamError
 from routing.errors import PoolError
 from routing.pool import ModelPool, ModelSpec
 from routing.types import Dimension
-from store.suggest import did_you_mean
+from store.suggest import did_you_mean, unreadable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -271,7 +271,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         _missing(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise StreamError(f"{path}: cannot be read: {error}.") from error
+        raise StreamError(f"{path}: cannot be read: {unreadable(error)}.") from error
     raise AssertionError
 
 

@@ -16,7 +16,7 @@ from routing.pool import ModelPool
 from routing.reward import RewardWeights, reward
 from routing.types import Dimension, Evidence
 from store.database import Database
-from store.suggest import explain
+from store.suggest import explain, unreadable
 from store.tables import MemoryEntry
 
 _START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -89,7 +89,7 @@ def read_profile(path: Path) -> list[Example]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise TrainingError(f"{path}: cannot be read: {error}.") from error
+        raise TrainingError(f"{path}: cannot be read: {unreadable(error)}.") from error
     read, mistakes = [], []
     for number, text in enumerate(lines, start=1):
         if not text.strip():

@@ -96,3 +96,12 @@ def test_a_wrong_configuration_names_the_mistake(tmp_path: Path, text: str, told
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=told):
         load_config(path)
+
+
+def test_a_configuration_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    with pytest.raises(ConfigurationError, match=r"other\.yaml cannot be read: No such file or directory\.$"):
+        load_config(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"other\.yaml cannot be read: it is not a text in UTF-8\.$"):
+        load_config(path)
