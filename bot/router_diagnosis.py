@@ -75,7 +75,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
 
 def _price_and_prior(pool: ModelPool, spec: ModelSpec) -> str:
     price = f"${spec.input_usd_per_mtok:.2f} in, ${spec.output_usd_per_mtok:.2f} out per million tokens"
-    source = "what is published of it" if pool.is_published(spec.name) else "its price"
+    source = "what is published of it" if spec.name in pool.published else "its price"
     return f"{price}; expected score before its first attempt, by {source}: {pool.prior_score(spec.name):.2f}"
 
 

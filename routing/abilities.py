@@ -44,7 +44,8 @@ class Belief:
 @dataclass(frozen=True)
 class _Fit:
     prior: Mapping[str, float]
-    """Of the pool, for which it was made."""
+    published: Collection[str]
+    """Both of the pool, for which it was made."""
     names: Mapping[str, int]
     posterior: Posterior
     spread: float
@@ -56,7 +57,7 @@ class Abilities:
 
     def __init__(self, spreads: Spreads = DEFAULT_SPREADS) -> None:
         self._shared = spreads.shared()
-        self._own = spreads.own()
+        self._own = {published: spreads.own(published=published) for published in (False, True)}
         self._book = EvidenceBook()
         self._features = FeatureBook()
         self._recent = RecentEvidence()
@@ -88,6 +89,7 @@ class Abilities:
         names: Sequence[str],
         prior: Mapping[str, float],
         *,
+        published: Collection[str] = (),
         without_task: str = "",
     ) -> Belief:
         """Return what is believed of some models on a task.
@@ -98,9 +100,10 @@ class Abilities:
             embedding: None where the task has none.
             names: the models.
             prior: the scores of all models of the pool before any evidence.
+            published: those of them whose prior is told by published scores.
             without_task: what the attempts at this task have shown is left out.
         """
-        fit = self._fitted(prior, self._failures.attempts(without_task) if without_task else ())
+        fit = self._fitted(prior, published, self._failures.attempts(without_task) if without_task else ())
         models = [fit.names[name] for name in names]
         z = features(dimension, traits, embedding)
         plain = z.copy()
@@ -112,11 +115,11 @@ class Abilities:
             fit.posterior.covariance(models, plain),
         )
 
-    def _fitted(self, prior: Mapping[str, float], without: Collection[str]) -> _Fit:
+    def _fitted(self, prior: Mapping[str, float], published: Collection[str], without: Collection[str]) -> _Fit:
         if without:
-            return self._solve(dict(prior), self._by_model(without))
-        if self._fit is None or self._fit.prior != prior:
-            self._fit = self._solve(dict(prior), self._by_model())
+            return self._solve(dict(prior), published, self._by_model(without))
+        if self._fit is None or self._fit.prior != prior or self._fit.published != published:
+            self._fit = self._solve(dict(prior), published, self._by_model())
         return self._fit
 
     def _by_model(self, without: Collection[str] = ()) -> dict[str, list[tuple[str, float]]]:
@@ -128,11 +131,17 @@ class Abilities:
             found[evidence.model].append((key, count * weight(evidence)))
         return dict(found)
 
-    def _solve(self, prior: dict[str, float], attempts: Mapping[str, Sequence[tuple[str, float]]]) -> _Fit:
+    def _solve(
+        self,
+        prior: dict[str, float],
+        published: Collection[str],
+        attempts: Mapping[str, Sequence[tuple[str, float]]],
+    ) -> _Fit:
         # Models that left the pool still tell how hard tasks are; without a prior of their own they are average.
         levels = dict.fromkeys(attempts, sum(prior.values()) / len(prior)) | prior
         names = sorted(levels)
-        before = Prior.of(logits(np.array([levels[name] for name in names])), self._shared, self._own)
+        own = np.stack([self._own[name in published] for name in names])
+        before = Prior.of(logits(np.array([levels[name] for name in names])), self._shared, own)
         rows = Rows.stacked([self._evidence(attempts.get(name, ())) for name in names])
         later = self._pairs([key for name in names for key, _ in attempts.get(name, ())])
         offsets, spread = np.zeros(len(rows.x)), PRIOR_SPREAD
@@ -149,7 +158,7 @@ class Abilities:
                     changed = changed_at(rows.scores[mine] - chance[mine])
                     rows.counts[mine.start : mine.start + changed] = 0.0
             posterior = before.step(rows, reached, chance)
-        return _Fit(prior, {name: n for n, name in enumerate(names)}, posterior, spread)
+        return _Fit(prior, published, {name: n for n, name in enumerate(names)}, posterior, spread)
 
     def _pairs(self, keys: Sequence[str]) -> Pairs | None:
         """Return which of these attempts followed which failures; None: none did."""

@@ -21,11 +21,15 @@ Floats = NDArray[np.float64]
 PROJECTED = 8
 """A fixed random projection of the vector keeps similarities roughly (Johnson & Lindenstrauss 1984)."""
 TRAITS = 4
-SIZE = 1 + len(Dimension) + TRAITS + PROJECTED
 INTERCEPT = 0
 DIMENSIONS = slice(1, 1 + len(Dimension))
-TEXT = slice(1 + len(Dimension), SIZE)
+ELSEWHERE = DIMENSIONS.stop
+"""1 where the task is of another kind than published scores are about."""
+TEXT = slice(ELSEWHERE + 1, ELSEWHERE + 1 + TRAITS + PROJECTED)
+SIZE = TEXT.stop
 
+PUBLISHED_ABOUT = Dimension.BUG_FIXING
+"""What published scores are about, in the main: issues of real repositories (the SWE-bench family)."""
 _POSITIONS = {str(dimension): position for position, dimension in enumerate(Dimension, start=1)}
 _READ_CHARS = 20_000
 _TYPICAL_CHARS = 1500
@@ -54,6 +58,7 @@ def features(dimension: str, known_traits: Sequence[float], embedding: Vector | 
     row = np.zeros(SIZE)
     row[INTERCEPT] = 1.0
     row[_POSITIONS[str(dimension)]] = 1.0
+    row[ELSEWHERE] = str(dimension) != PUBLISHED_ABOUT
     if len(known_traits) == TRAITS:
         row[TEXT.start : TEXT.start + TRAITS] = known_traits
     if embedding is not None:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from routing.contexts import DIMENSIONS, INTERCEPT, SIZE, TEXT, FeatureBook, features
+from routing.contexts import DIMENSIONS, ELSEWHERE, INTERCEPT, SIZE, TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook
 from routing.logits import Floats
 from routing.types import Evidence, RoutingTask
@@ -138,5 +138,6 @@ def _variances() -> Floats:
     variances = np.empty(SIZE)
     variances[INTERCEPT] = 0.01
     variances[DIMENSIONS] = 0.1
+    variances[ELSEWHERE] = 1e-6  # it says nothing here
     variances[TEXT] = 0.5
     return variances

@@ -201,10 +201,14 @@ class ModelPool:
         """Return what a model is expected to score before any of its attempts was seen."""
         return self.priors[self.get(model).name]
 
-    def is_published(self, model: str) -> bool:
-        """Return whether anything is published of a model: else its price alone says what to expect of it."""
-        spec = self.get(model)
-        return published_ability(spec.litellm_id, spec.name, without=self.without_benchmarks) is not None
+    @cached_property
+    def published(self) -> frozenset[str]:
+        """The models of which something is published. Of the others their price alone says what to expect."""
+        return frozenset(
+            spec.name
+            for spec in self.models
+            if published_ability(spec.litellm_id, spec.name, without=self.without_benchmarks) is not None
+        )
 
 
 def load_pool(path: Path | str) -> ModelPool:

@@ -1,6 +1,6 @@
 """The words of the router as frozen dataclasses, and the Protocols at its seams."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -259,4 +259,9 @@ class Pool(Protocol):
 
         Those that may not be chosen now are there too: else what is believed would depend on who may be chosen.
         """
+        ...
+
+    @property
+    def published(self) -> Collection[str]:
+        """The names of those of `priors` whose expected score is told by published ones, and not by a price alone."""
         ...

@@ -34,6 +34,10 @@ class ToldPool(ModelPool):
     def priors(self) -> dict[str, float]:
         return dict(self.told)
 
+    @cached_property
+    def published(self) -> frozenset[str]:
+        return frozenset(self.told)
+
 
 def published(rng: np.random.Generator, standings: Floats, telling: tuple[float, float]) -> Floats:
     """Draw the scores that are expected of models by what is published: they show a fraction of the differences.

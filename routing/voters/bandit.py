@@ -42,7 +42,13 @@ class Bandit:
         names = list(pool.names)
         # What failures on this very task say, the escalation plan adds: here they would count a second time.
         belief = self._abilities.belief(
-            task.dimension, task.traits, task.embedding, names, pool.priors, without_task=task.key
+            task.dimension,
+            task.traits,
+            task.embedding,
+            names,
+            pool.priors,
+            published=pool.published,
+            without_task=task.key,
         )
         deviations = _beside_others(belief.known_apart)
         losses = np.array([self._weights.usd * pool.expected_cost_usd(name) for name in names])

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from routing.contexts import INTERCEPT, SIZE
+from routing.contexts import INTERCEPT, SIZE, features
 from routing.hierarchy import STEPS, Posterior, Prior, Rows, Spreads
 from routing.logits import Floats, sigmoid
+from routing.types import Dimension
 
 MODELS = 3
 SPREADS = Spreads()
@@ -85,3 +86,31 @@ def test_of_features_that_no_attempt_has_the_prior_is_believed() -> None:
     both = z + np.eye(SIZE)[INTERCEPT]
     alone = posterior.covariance(range(MODELS), np.eye(SIZE)[INTERCEPT])
     assert posterior.covariance(range(MODELS), both) == pytest.approx(alone + shared + own * np.eye(MODELS))
+
+
+def test_what_is_published_is_believed_of_repairing_repositories_and_nowhere_else() -> None:
+    both = np.stack([SPREADS.own(published=True), SPREADS.own()])
+    before = Prior.of(np.zeros(2), SPREADS.shared(), both).posterior()
+
+    def own_spreads(dimension: Dimension) -> Floats:
+        covariance = before.covariance(range(2), features(dimension, (), None))
+        found: Floats = np.sqrt(np.diag(covariance) - covariance[0, 1])
+        return found
+
+    assert own_spreads(Dimension.BUG_FIXING) == pytest.approx([0.316, 1.063], abs=0.001)
+    for elsewhere in set(Dimension) - {Dimension.BUG_FIXING}:
+        assert own_spreads(elsewhere) == pytest.approx([1.063, 1.063], abs=0.001)
+
+
+def test_a_published_model_keeps_its_standing_longer() -> None:
+    """Three failures of two models that are expected alike: of the one of which less was known they say more."""
+    own = np.stack([SPREADS.own(published=True), SPREADS.own()])
+    x = np.tile(features(Dimension.BUG_FIXING, (), None), (3, 1))
+    rows = Rows.stacked([(x, np.zeros(3), np.ones(3))] * 2)
+    prior = Prior.of(np.ones(2), SPREADS.shared(), own)
+    posterior = prior.posterior()
+    for _ in range(STEPS):
+        reached = posterior.reached(rows)
+        posterior = prior.step(rows, reached, sigmoid(reached))
+    published, unknown = posterior.scores(range(2), features(Dimension.BUG_FIXING, (), None)).tolist()
+    assert sigmoid(np.ones(1))[0] > published > unknown + 0.05

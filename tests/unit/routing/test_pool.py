@@ -151,10 +151,10 @@ def test_what_is_expected_of_a_model_at_first_is_published_or_its_price_tells() 
             ModelSpec(name="unknown", litellm_id="openai/nobody-knows-it", **prices),
         )
     )
-    assert [pool.is_published(name) for name in pool.names] == [True, True, False]
+    assert pool.published == {"strong", "glm-5"}
     assert pool.prior_score("strong") > pool.prior_score("glm-5")
     with pytest.raises(PoolError, match=r"unknown model 'strnog'\. Did you mean 'strong'"):
-        pool.is_published("strnog")
+        pool.prior_score("strnog")
 
 
 def test_a_key_is_read_when_it_is_needed(tmp_path: Path) -> None:
