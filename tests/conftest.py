@@ -9,7 +9,7 @@ import pytest
 
 from store import migrations
 from store.database import Database
-from tests.support.services import create_postgres_database, postgres_server, redis_server
+from tests.support.services import create_postgres_database, drop_postgres_database, postgres_server, redis_server
 
 LONGEST_FIRST = (
     "tests/acceptance/test_crashes.py",
@@ -87,6 +87,7 @@ def postgres_database(postgres_base: str, migrated_postgres: str) -> Iterator[Da
     database = Database(create_postgres_database(postgres_base, name, template=migrated_postgres))
     yield database
     database.dispose()
+    drop_postgres_database(postgres_base, name)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

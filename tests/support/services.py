@@ -15,6 +15,10 @@ from pathlib import Path
 import psycopg
 import redis
 
+_SHARED_MEMORY = Path("/dev/shm")
+_ROOM_OF_A_CLUSTER = 2 << 30
+"""Its databases are dropped as their tests end: it needs a tenth of this, and several processes begin at once."""
+
 
 class ServiceMissingError(Exception):
     """A server that the tests need is not installed; `make test` installs it."""
@@ -72,13 +76,25 @@ def redis_server() -> Iterator[str]:
         process.wait(10)
 
 
+def _memory() -> Path | None:
+    """Return a folder in memory that has room for a cluster; None: this machine has none."""
+    try:
+        free = shutil.disk_usage(_SHARED_MEMORY).free
+    except FileNotFoundError:
+        return None
+    return _SHARED_MEMORY if free >= _ROOM_OF_A_CLUSTER else None
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """Yield the URL (without a database name) of a Postgres of our own, for a throw-away cluster."""
+    """Yield the URL (without a database name) of a Postgres of our own, for a throw-away cluster.
+
+    It lives in memory where it can: on a busy disk, to remove what its databases left took minutes.
+    """
     initdb = find_program("initdb", "/usr/lib/postgresql/*/bin/initdb")
     server = str(Path(initdb).with_name("postgres"))
     port = free_port()
-    folder = Path(tempfile.mkdtemp(prefix="acrouter-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="acrouter-pg-", dir=_memory()))
     # Postgres refuses to run as root.
     user = "postgres" if os.geteuid() == 0 else None
     if user:
@@ -124,3 +140,9 @@ def create_postgres_database(base: str, name: str, template: str = "template1") 
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     return f"{base}/{name}".replace("postgresql://", "postgresql+psycopg://")
+
+
+def drop_postgres_database(base: str, name: str) -> None:
+    """Remove a database, whoever is still connected to it."""
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
