@@ -3,7 +3,6 @@
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +26,6 @@ from tests.support.rows import QueueOfNames
 from tests.support.services import free_port, wait_until
 from workers.reports import repository_ref
 from workers.runtime import Runtime
-
-_QUIET_S = 0.4
 
 POOL = ModelPool(
     (
@@ -60,21 +57,13 @@ class World:
         self.handle = make_handler(self.runtime)
 
     def settle(self) -> None:
-        """Handle everything that GitHub has told so far, and what comes of that.
-
-        The stateful GitHub sends its webhooks a moment after it has answered: it has to be quiet for a while.
-        """
-        quiet_since = time.monotonic()
-        while time.monotonic() - quiet_since < _QUIET_S:
-            self.github.settle()
-            waiting = [row.id for row in self.deliveries() if self._is_due(row)]
-            if waiting:
-                quiet_since = time.monotonic()
-            else:
-                time.sleep(0.02)
+        """Handle everything that GitHub has told so far, and what comes of that."""
+        self.github.settle()
+        while waiting := [row.id for row in self.deliveries() if self._is_due(row)]:
             for delivery_id in waiting:
                 assert delivery_id is not None
                 self.handle(delivery_id)
+            self.github.settle()
 
     def deliveries(self, event: str = "") -> list[Delivery]:
         with self.database.session() as session:

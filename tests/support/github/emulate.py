@@ -98,6 +98,7 @@ class Emulate:
         self.installation_id = installation_id
         self.tokens = {f"token-of-{login}": login for login in [owner, *users]}
         self._public_url = public_url
+        self._hook_url = hook_url
         self._owner = owner
         self._mirror_tokens = cycle(_MIRROR_TOKENS)
         logins = {**self.tokens, **dict.fromkeys(_MIRROR_TOKENS, owner)}
@@ -125,6 +126,10 @@ class Emulate:
     def start(self) -> None:
         _host().ask({"start": {"port": self.port, "seed": self._seed, "baseUrl": self._public_url}})
         wait_until(self._answers, what="emulate")
+
+    def settle(self) -> None:
+        """Wait until the webhooks of every request that was answered have been sent."""
+        _host().ask({"settle": self._hook_url})
 
     def stop(self) -> None:
         self.client.close()

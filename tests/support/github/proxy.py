@@ -3,9 +3,7 @@
 import json
 import re
 import threading
-import time
 import traceback
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +15,6 @@ from tests.support.github.emulate import Emulate, EmulateError
 from tests.support.github.faults import AfterWork, Answer, Faults, Hold, Reset
 from tests.support.github.mirror import Hosted
 from tests.support.github.wire import ConnectionReset, Recorded, Request, Response, as_json, error
-from tests.support.services import wait_until
 
 Json = Any
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date"}
@@ -25,7 +22,6 @@ _GIT = re.compile(r"/([^/]+/[^/]+?)(?:\.git)?(/info/refs|/git-upload-pack|/git-r
 _PERMISSION = re.compile(r"/repos/([^/]+/[^/]+)/collaborators/([^/]+)/permission")
 # Refs move there because we move them, so their webhooks are ours to send; the App does not subscribe to the others.
 _NOT_RELAYED = {"push", "create", "delete", "check_suite", "check_run", "workflow_run", "repository", "label"}
-_MARK = "mark "
 
 
 class Proxy:
@@ -47,7 +43,6 @@ class Proxy:
         """Installation tokens that were minted through here: their permissions and repositories."""
         self.expired: set[str] = set()
         self.stopping = threading.Event()
-        self._marks: set[str] = set()
         self._lacking = Lacking(self)
         self.telling = self._lacking.telling
 
@@ -111,19 +106,8 @@ class Proxy:
         return self._mended(request, response)
 
     def settle(self) -> None:
-        """Wait until the webhooks of all that was done so far have been sent.
-
-        The stateful GitHub sends them after its answers. It starts to send each at once, so all that it owes have
-        started when one arrives that tells of a change made last.
-        """
-        if self.hosted:
-            mark = _MARK + uuid.uuid4().hex
-            full_name = next(iter(self.hosted.values())).full_name
-            self.emulate.mirror("PATCH", f"/repos/{full_name}", {"description": mark})
-            wait_until(lambda: mark in self._marks, what="the stateful GitHub's webhook")
-            time.sleep(0.05)  # those that started before it may be a little behind it
-            with self.lock:
-                pass
+        """Wait until the webhooks of all that was done so far have been sent."""
+        self.emulate.settle()
         self.sender.settle()
 
     def perform(self, method: str, path: str, body: Json, by: str) -> Json:
@@ -222,8 +206,6 @@ class Proxy:
     def _relay(self, request: Request) -> Response:
         """Hand a webhook of the stateful GitHub's on to the App, mended."""
         event, payload = request.headers["x-github-event"], request.json()
-        if (payload["repository"].get("description") or "").startswith(_MARK):
-            self._marks.add(payload["repository"]["description"])
         with self.lock:
             if event not in _NOT_RELAYED:
                 payload = adapt.mend(payload, self.find, self.aliases)
