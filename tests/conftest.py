@@ -13,14 +13,19 @@ from tests.support.services import create_postgres_database, drop_postgres_datab
 
 LONGEST_FIRST = (
     "tests/acceptance/test_crashes.py",
-    "tests/acceptance/test_pull_requests_and_ci.py",
-    "tests/integration/routing/test_policy_vllm.py",
-    "tests/acceptance/test_endings.py",
-    "tests/acceptance",
-    "tests/integration/bugs/test_demo_command.py",
     "tests/integration/test_fault_table.py",
+    "tests/acceptance/test_solve.py",
+    "tests/acceptance/test_endings.py",
+    "tests/acceptance/test_embedded.py",
+    "tests/integration/sandbox/test_verify_patches.py",
+    "tests/integration/bugs/test_verdicts.py",
+    "tests/integration/routing/test_policy_vllm.py",
+    "tests/integration/bugs/test_catalogue_is_true.py",
+    "tests/acceptance",
     "tests/integration/bugs",
+    "tests/integration/test_newest_base.py",
     "tests/integration/sandbox",
+    "tests/integration/bot/test_ci_and_outcomes.py",
 )
 """What takes minutes begins at once, so that the processes that share the tests end together."""
 
