@@ -37,6 +37,9 @@ def environment() -> dict[str, str]:
         "TORCHDYNAMO_DISABLE": "1",
         # Tests run in parallel: two threads that spin for each other on busy cores are slower than one.
         "OMP_NUM_THREADS": "1",
+        # The engine and its worker in one process: as two they spin for each other, too. On a CPU the executor "uni"
+        # is taken for another one unless this is off.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     }
 
 
@@ -50,6 +53,7 @@ def vllm_server(adapters: Mapping[str, Path], log: Path) -> Iterator[str]:
         "--model", str(MODEL), "--served-model-name", "policy",
         "--host", "127.0.0.1", "--port", str(port),
         "--dtype", "bfloat16", "--max-model-len", "2048", "--max-num-seqs", "8", "--enforce-eager",
+        "--distributed-executor-backend", "uni",
         "--enable-lora", "--max-loras", "1", "--max-lora-rank", "8",
         "--lora-modules", *(f"{name}={folder}" for name, folder in adapters.items()),
     ]  # fmt: skip
