@@ -130,6 +130,10 @@ class Router:
         """Return the number of entries in the memory."""
         return len(self._memory)
 
+    def __bool__(self) -> bool:
+        """Say that there is one: by its length alone a router that has learnt nothing yet would count as none."""
+        return True
+
     def task(self, key: str, text: str, *, title: str = "", repository: str = "", trigger: str = "") -> RoutingTask:
         """Return a task with its dimension and language found in its text."""
         return RoutingTask(

@@ -256,6 +256,13 @@ def test_a_router_is_made_from_the_settings(tmp_path: Path) -> None:
     assert Router.from_files(example).pool.names == router.pool.names
 
 
+def test_a_router_that_knows_nothing_yet_is_still_a_router() -> None:
+    given = Router(make_pool())
+
+    assert len(given) == 0
+    assert (given or Router(make_pool())) is given
+
+
 def test_threads_may_share_a_router() -> None:
     router = Router(make_pool(), memory_capacity=5)
     failures: list[BaseException] = []
