@@ -1,7 +1,6 @@
 """The memory: what was tried on similar tasks, found by cosine similarity. A cache of the database in one process."""
 
 import heapq
-import math
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -14,6 +13,7 @@ from routing.errors import EncoderError
 from routing.evidence import EPOCH, precedence
 from routing.index import DIGITS, VectorIndex
 from routing.types import Encoder, Evidence, Neighbour, Vector
+from routing.vectors import check_length, is_empty
 
 CAPACITY = 20_000
 NEIGHBOURS = 10
@@ -153,12 +153,8 @@ class VectorMemory:
         if evidence.embedding is None or evidence.encoder != self._encoder.name:
             return None
         vector = self._shaped(evidence.embedding)
-        length = math.sqrt(vector @ vector)
-        if length == 0.0:  # a text without a single word; it is like nothing
-            return None
-        if not abs(length - 1.0) < 1e-3:
-            raise EncoderError(f"evidence '{evidence.key}': the embedding has length {length:.3f}; it must be 1.")
-        return vector
+        check_length(vector, f"evidence '{evidence.key}'")
+        return None if is_empty(vector) else vector
 
     def _shaped(self, vector: Vector) -> Vector:
         shaped = np.ascontiguousarray(vector, dtype=np.float32)

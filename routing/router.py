@@ -31,6 +31,7 @@ from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.said import OpenDecisions
 from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
+from routing.vectors import check_length, encoded, is_empty
 from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
 from routing.voters.optional import configured
@@ -150,13 +151,14 @@ class Router:
         """Return the unit vector of a task's words, or None where there is nothing to compare.
 
         Raises:
-            EncoderError: the encoder cannot be used.
+            EncoderError: the encoder cannot be used, or its vector is none of its dimensions or not a unit vector.
         """
         words = embedding_text(title, text)
         if not words:
             return None
-        vector: Vector = self.encoder.encode([words])[0]
-        return vector if vector.any() else None
+        # What is wrong with a vector must show before a model is paid for, not once its attempt is to be learnt from.
+        vector = encoded(self.encoder, words)
+        return None if is_empty(vector) else vector
 
     def decide(
         self,
@@ -184,7 +186,8 @@ class Router:
             RoutingError: the budget is not a number.
             NoModelLeft: nothing may be used; the message says for each model why.
             PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
-            EncoderError: the task's embedding has another shape than the encoder's, or the encoder cannot be used.
+            EncoderError: the task's embedding has another shape than the encoder's or is not a unit vector, or the
+                encoder cannot be used.
         """
         limits = Limits(exclude, allow, deny, pinned, budget_usd)
         limits.check(self.pool)
@@ -370,4 +373,5 @@ class Router:
                 f"task '{task.key}': its embedding has shape {task.embedding.shape}; '{self.encoder.name}' gives "
                 f"{self.encoder.dimensions} dimensions."
             )
+        check_length(task.embedding, f"task '{task.key}'")
         return task

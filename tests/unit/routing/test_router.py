@@ -1,21 +1,39 @@
 """The router as others use it."""
 
+import math
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing import ModelAnswer, ModelSpec, Router, RoutingTask
-from routing.errors import NoModelLeft, PoolError, RoutingError
-from routing.types import Dimension
+from routing.errors import EncoderError, NoModelLeft, PoolError, RoutingError
+from routing.types import Dimension, Vector
 from store.settings import Settings
 from tests.support.issue_texts import SUBJECTS
 from tests.support.routing import make_evidence, make_pool
 
 FIRST, SECOND, THIRD = SUBJECTS["dates"]
+
+
+class OwnEncoder:
+    """An encoder of somebody else's, with the same rows for all texts."""
+
+    name = "own"
+    threshold = 0.5
+    dimensions = 2
+
+    def __init__(self, rows: list[list[float]]) -> None:
+        self._rows = rows
+
+    def encode(self, _: Sequence[str]) -> Vector:
+        return self._rows  # type: ignore[return-value]
 
 
 def test_a_merge_and_a_close_change_the_next_choice() -> None:
@@ -244,6 +262,40 @@ def test_run_refuses_an_unknown_cost_and_a_score_out_of_range() -> None:
         router.run(FIRST, lambda *_: ModelAnswer("patch", 0.1), lambda *_: 3.0)
     with pytest.raises(RoutingError, match="the cost is -1"):
         router.run(FIRST, lambda *_: ModelAnswer("patch", -1.0), lambda *_: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[1.0, 1.0]], "'own': the embedding has length 1.414; it must be 1"),
+        ([[math.nan, 1.0]], "'own': the embedding has length nan"),
+        ([[1.0, 0.0, 0.0]], r"'own': gave an array of shape \(1, 3\) for one text; it must be \(1, 2\)"),
+        ([], r"'own': gave an array of shape \(0,\)"),
+    ],
+)
+def test_a_wrong_encoder_is_named_before_a_model_is_paid_for(rows: list[list[float]], words: str) -> None:
+    called: list[str] = []
+
+    def call_model(model: ModelSpec, _: RoutingTask) -> ModelAnswer[str]:
+        called.append(model.name)
+        return ModelAnswer("patch", 0.1)
+
+    with pytest.raises(EncoderError, match=words):
+        Router(make_pool(), encoder=OwnEncoder(rows)).run(FIRST, call_model, lambda *_: 1.0)
+    assert called == []
+
+
+def test_an_encoder_may_give_plain_lists() -> None:
+    router = Router(make_pool(), encoder=OwnEncoder([[0.6, 0.8]]))
+    router.run(FIRST, lambda *_: ModelAnswer("patch", 0.1), lambda *_: 1.0)
+
+    assert [near.similarity for near in router.decide(router.task("next", SECOND)).neighbours] == [pytest.approx(1.0)]
+
+
+def test_a_tasks_own_vector_must_be_a_unit_vector() -> None:
+    router = Router(make_pool(), encoder=OwnEncoder([[0.6, 0.8]]))
+    with pytest.raises(EncoderError, match=r"task 'x': the embedding has length 5\.000; it must be 1"):
+        router.decide(replace(router.task("x", FIRST), embedding=np.array([3, 4], dtype=np.float32)))
 
 
 def test_a_router_is_made_from_the_settings(tmp_path: Path) -> None:
