@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import numpy as np
+import structlog
 
 from routing import ahead
 from routing.calibration import Calibration
@@ -30,7 +31,7 @@ from routing.pool import ModelPool, ModelSpec, load_pool
 from routing.reward import DEFAULT_WEIGHTS as DEFAULT_REWARD
 from routing.reward import RewardWeights
 from routing.said import OpenDecisions
-from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector
+from routing.types import Encoder, Evidence, RankedModel, RoutingDecision, RoutingTask, Vector, Voter
 from routing.vectors import check_length, encoded, is_empty
 from routing.voter_record import VoterRecord
 from routing.voters import DEFAULT_WEIGHTS, FACTORIES, Factory, make_voters
@@ -40,6 +41,7 @@ from store.settings import Settings
 Answer = TypeVar("Answer")
 
 _UNKNOWN_SCORE = 0.5
+_log = structlog.get_logger(__name__)
 
 
 class Router:
@@ -258,8 +260,7 @@ class Router:
         # Nothing is learnt from a vector of another encoder: `routing.reencoding` replaces it in the background.
         learnt = evidence if evidence.encoder == self.encoder.name else numbers
         evicted = self._memory.put(learnt)
-        for voter in self._voters.values():
-            voter.learn(learnt)
+        self._tell_voters(learnt.key, lambda voter: voter.learn(learnt))
         self._record.learn(numbers)
         self._namings.learn(numbers)
         self._costs.learn(learnt)
@@ -267,13 +268,19 @@ class Router:
         for key in evicted:
             self.forget(key)
 
+    def _tell_voters(self, key: str, tell: Callable[[Voter], None]) -> None:
+        for name, voter in self._voters.items():
+            try:
+                tell(voter)
+            except Exception as error:  # noqa: BLE001  (one broken voter must not keep the others from what was seen)
+                _log.warning("voter_failed_to_learn", voter=name, evidence=key, exc_info=error)
+
     def forget(self, key: str) -> None:
         """Drop everything that was learnt from one key."""
         with self._lock:
             self._memory.remove(key)
             self._costs.forget(key)
-            for voter in self._voters.values():
-                voter.forget(key)
+            self._tell_voters(key, lambda voter: voter.forget(key))
             self._calibration.forget(key)
             self._record.forget(key)
             self._namings.forget(key)

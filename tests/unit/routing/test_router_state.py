@@ -3,16 +3,18 @@
 import math
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from routing import ModelSpec, Router
+from routing import ModelSpec, RewardWeights, Router
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import PoolError, RoutingError
 from routing.pool import ModelPool
-from routing.types import RoutingDecision, Vector
+from routing.types import Evidence, RoutingDecision, Vector, Voter
+from routing.voters import DEFAULT_WEIGHTS, FACTORIES
 from tests.support.routing import FixedVoter, make_evidence, make_pool
 
 TEXT = "parse_date crashes on empty strings"
@@ -147,3 +149,37 @@ def test_a_budget_that_is_no_number_and_a_pin_without_a_name_are_refused() -> No
         decided(router, budget_usd=math.nan)
     with pytest.raises(PoolError, match="unknown model ''"):
         decided(router, pinned="")
+
+
+class ForgetfulVoter(FixedVoter):
+    """One of somebody else's, which votes but can neither learn nor forget."""
+
+    def learn(self, evidence: Evidence) -> None:
+        raise RuntimeError("this voter cannot learn")
+
+    def forget(self, key: str) -> None:
+        raise RuntimeError("this voter cannot forget")
+
+
+def _given(voter: Voter, _: RewardWeights) -> Voter:
+    return voter
+
+
+def test_a_voter_that_throws_while_it_learns_keeps_the_others_from_nothing() -> None:
+    silent = FixedVoter("own", {})
+    routers = [
+        Router(
+            make_pool(),
+            # It stands before the others: they are told after it.
+            voter_weights={"own": 1.0, **DEFAULT_WEIGHTS},
+            factories={**FACTORIES, "own": partial(_given, voter)},
+            memory_capacity=2,
+            seed=1,
+        )
+        for voter in (silent, ForgetfulVoter("own", {}))
+    ]
+    for router in routers:
+        for number in range(4):  # two of them are forgotten again
+            router.observe(make_evidence(f"{number}:a", "large", 1.0, task_key=str(number), minutes=number))
+
+    assert decided(routers[0]) == decided(routers[1])
