@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from routing.errors import RoutingError
-from routing.types import Evidence
+from routing.types import Dimension, Evidence
+from store.suggest import did_you_mean
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PROVISIONAL_WEIGHT = 0.7
 """What a verifier's score counts against an outcome's 1.0: tests that pass are not yet a merge."""
+
+
+_DIMENSIONS = tuple(dimension.value for dimension in Dimension)
 
 
 def weight(evidence: Evidence) -> float:
@@ -61,31 +65,54 @@ def completed(evidence: Evidence, other: Evidence) -> Evidence:
     return evidence if precedence(found) == precedence(evidence) else found
 
 
+def is_within(value: Any, least: float, most: float) -> bool:
+    """Say whether something is a finite number within these bounds; whatever users hand in is no error here."""
+    try:
+        return bool(math.isfinite(value) and least <= value <= most)
+    except (TypeError, OverflowError):
+        return False
+
+
+def check_dimension(dimension: str, whose: str) -> None:
+    """Check that a dimension is known: what is not typed gives any string.
+
+    Raises:
+        RoutingError: it is not; the message begins with `whose` and suggests the closest.
+    """
+    if dimension not in _DIMENSIONS:
+        raise RoutingError(
+            f"{whose}: unknown dimension '{dimension}'.{did_you_mean(str(dimension), _DIMENSIONS)} "
+            f"Known: {', '.join(_DIMENSIONS)}."
+        )
+
+
 def validate(evidence: Evidence) -> None:
     """Check the numbers of an evidence.
 
     Raises:
-        RoutingError: the key is empty, the score is outside [0, 1], the cost is negative, or a time has no zone.
+        RoutingError: the key is empty, the dimension is unknown, the score is outside [0, 1], the cost is negative or
+            unknown, or a time has no zone.
     """
     if not evidence.key:
         raise RoutingError("evidence: the key is empty. Give each attempt a key of its own.")
-    if not (math.isfinite(evidence.score) and 0.0 <= evidence.score <= 1.0):
+    check_dimension(evidence.dimension, f"evidence '{evidence.key}'")
+    if not is_within(evidence.score, 0.0, 1.0):
         raise RoutingError(f"evidence '{evidence.key}': the score is {evidence.score}; it must be within [0, 1].")
-    if not (math.isfinite(evidence.cost_usd) and evidence.cost_usd >= 0.0):
+    if not is_within(evidence.cost_usd, 0.0, math.inf):
         raise RoutingError(f"evidence '{evidence.key}': the cost is {evidence.cost_usd}; it must be 0 or more USD.")
     for name, moment in (("at", evidence.at), ("attempted_at", evidence.made_at)):
-        if moment.tzinfo is None:
+        if not isinstance(moment, datetime) or moment.tzinfo is None:
             raise RoutingError(f"evidence '{evidence.key}': '{name}' has no time zone. Use an aware datetime.")
     for voter, view in evidence.views.items():
-        if not (math.isfinite(view) and 0.0 <= view <= 1.0):
+        if not is_within(view, 0.0, 1.0):
             raise RoutingError(f"evidence '{evidence.key}': the view of '{voter}' is {view}; it must be within [0, 1].")
     for voter, share in evidence.namings.items():
-        if not (math.isfinite(share) and -1.0 <= share <= 1.0):
+        if not is_within(share, -1.0, 1.0):
             raise RoutingError(
                 f"evidence '{evidence.key}': the share of '{voter}' is {share}; it must be within [-1, 1]."
             )
     said = evidence.verifier_score
-    if said is not None and not (math.isfinite(said) and 0.0 <= said <= 1.0):
+    if said is not None and not is_within(said, 0.0, 1.0):
         raise RoutingError(f"evidence '{evidence.key}': the verifier's score is {said}; it must be within [0, 1].")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from routing.errors import RoutingError
+from routing.evidence import is_within
 from routing.pool import ModelPool, ModelSpec
 from routing.types import Evidence, RankedModel, RoutingDecision, RoutingTask
 from store.types import utc_now
@@ -77,8 +78,12 @@ def run(
 
     Raises:
         NoModelLeft: no model may be used within the budget.
-        RoutingError: `call_model` or `verify` returned something else than they should.
+        RoutingError: `call_model` or `verify` returned something else than they should, or `good_enough` is no score.
+
+    What `call_model` and `verify` raise passes through; the attempts before it are learnt from.
     """
+    if not is_within(good_enough, 0.0, 1.0):
+        raise RoutingError(f"good_enough is {good_enough!r}; a score is within [0, 1].")
     decision = router.decide(task, budget_usd=budget_usd)
     attempts: list[RunAttempt[Answer]] = []
     following: str | None = decision.chosen
@@ -103,9 +108,14 @@ def _attempt(
     answer = call_model(router.pool.get(model), task)
     if not isinstance(answer, ModelAnswer):
         raise RoutingError(f"call_model returned {type(answer).__name__}; return ModelAnswer(value, cost_usd).")
-    score = float(verify(task, answer.value))
-    if not (math.isfinite(score) and 0 <= score <= 1):
-        raise RoutingError(f"verify returned {score}; a score is within [0, 1].")
+    if not is_within(answer.cost_usd, 0.0, math.inf):
+        raise RoutingError(
+            f"call_model returned a cost of {answer.cost_usd!r} for {model}; give what it cost in USD, 0 if nothing."
+        )
+    verdict = verify(task, answer.value)
+    if not is_within(verdict, 0.0, 1.0):
+        raise RoutingError(f"verify returned {verdict!r}; a score is within [0, 1].")
+    score = float(verdict)
     key = f"{task.key}:{model}"
     router.observe(
         Evidence(

@@ -21,7 +21,7 @@ from routing.encoders import embedding_text, make_encoder
 from routing.encoders.hashing import HashingEncoder
 from routing.errors import EncoderError, NoModelLeft, RoutingError
 from routing.escalation import Option, outlook, plan
-from routing.evidence import completed, precedence, validate
+from routing.evidence import check_dimension, completed, precedence, validate
 from routing.limits import Limits
 from routing.loop import ModelAnswer, RunResult, run
 from routing.memory import CAPACITY, VectorMemory
@@ -185,7 +185,7 @@ class Router:
             explore: False where exploration is forbidden: no randomness, propensities 0 and 1.
 
         Raises:
-            RoutingError: the budget is not a number.
+            RoutingError: the budget is not a number, or the task is none or of an unknown dimension.
             NoModelLeft: nothing may be used; the message says for each model why.
             PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
             EncoderError: the task's embedding has another shape than the encoder's or is not a unit vector, or the
@@ -371,6 +371,9 @@ class Router:
         return replace(evidence, views=views, namings=namings, verifier_score=verified)
 
     def _embedded(self, task: RoutingTask) -> RoutingTask:
+        if not isinstance(task, RoutingTask):
+            raise RoutingError(f"the task is of type {type(task).__name__}; make it with Router.task(key, text).")
+        check_dimension(task.dimension, f"task '{task.key}'")
         if not task.traits:
             task = replace(task, traits=traits(task.text))
         if task.embedding is None:

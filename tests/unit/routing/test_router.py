@@ -254,14 +254,45 @@ def test_run_escalates_until_the_answer_is_verified_and_remembers() -> None:
     assert solved.best.answer == f"patch of {solved.decision.chosen}"
 
 
-def test_run_refuses_an_unknown_cost_and_a_score_out_of_range() -> None:
+@pytest.mark.parametrize(
+    ("answer", "verdict", "words"),
+    [
+        ("patch", 1.0, "call_model returned str; return ModelAnswer"),
+        (ModelAnswer("patch", -1.0), 1.0, "call_model returned a cost of -1.0 for"),
+        (ModelAnswer("patch", None), 1.0, "call_model returned a cost of None for"),  # type: ignore[arg-type]
+        (ModelAnswer("patch", 0.1), 3.0, "verify returned 3.0; a score is within"),
+        (ModelAnswer("patch", 0.1), math.nan, "verify returned nan; a score is within"),
+        (ModelAnswer("patch", 0.1), None, "verify returned None; a score is within"),
+        (ModelAnswer("patch", 0.1), "passed", "verify returned 'passed'; a score is within"),
+        (ModelAnswer("patch", 0.1), 10**400, "verify returned 1000"),
+    ],
+)
+def test_run_names_what_call_model_and_verify_should_not_have_returned(answer: Any, verdict: Any, words: str) -> None:
     router = Router(make_pool())
-    with pytest.raises(RoutingError, match="return ModelAnswer"):
-        router.run(FIRST, lambda *_: "patch", lambda *_: 1.0)  # type: ignore[arg-type]
-    with pytest.raises(RoutingError, match="a score is within"):
-        router.run(FIRST, lambda *_: ModelAnswer("patch", 0.1), lambda *_: 3.0)
-    with pytest.raises(RoutingError, match="the cost is -1"):
-        router.run(FIRST, lambda *_: ModelAnswer("patch", -1.0), lambda *_: 1.0)
+    with pytest.raises(RoutingError, match=words):
+        router.run(FIRST, lambda *_: answer, lambda *_: verdict)
+    assert len(router) == 0
+
+
+@pytest.mark.parametrize(("verdict", "score"), [(True, 1.0), (np.float32(0.5), 0.5), (np.bool_(False), 0.0), (1, 1.0)])
+def test_a_verdict_may_be_any_number_or_a_truth(verdict: Any, score: float) -> None:
+    result = Router(make_pool()).run(FIRST, lambda *_: ModelAnswer("patch", 0), lambda *_: verdict)
+
+    assert (type(result.best.score), result.best.score) == (float, score)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, 2.0, None])
+def test_run_refuses_a_good_enough_that_no_score_reaches(wrong: Any) -> None:
+    with pytest.raises(RoutingError, match=r"good_enough is .*; a score is within \[0, 1\]"):
+        Router(make_pool()).run(FIRST, lambda *_: ModelAnswer("patch", 0), lambda *_: 1.0, good_enough=wrong)
+
+
+def test_what_is_no_task_is_named() -> None:
+    router = Router(make_pool())
+    with pytest.raises(RoutingError, match=r"the task is of type str; make it with Router.task\(key, text\)"):
+        router.decide(FIRST)  # type: ignore[arg-type]
+    with pytest.raises(RoutingError, match=r"task 'x': unknown dimension 'bugfix'\. Did you mean 'bug_fixing'"):
+        router.decide(RoutingTask("x", FIRST, "bugfix"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -246,14 +246,20 @@ def test_a_wrong_weight_is_named(weights: dict[str, float], words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "words"),
     [
-        make_evidence("a", "small", 1.5),
-        make_evidence("a", "small", float("nan")),
-        make_evidence("a", "small", 0.5, cost_usd=-1),
-        make_evidence("", "small", 0.5),
+        (make_evidence("a", "small", 1.5), "the score is 1.5"),
+        (make_evidence("a", "small", float("nan")), "the score is nan"),
+        (make_evidence("a", "small", None), "the score is None"),  # type: ignore[arg-type]
+        (make_evidence("a", "small", 0.5, cost_usd=-1), "the cost is -1"),
+        (make_evidence("a", "small", 0.5, cost_usd=None), "the cost is None"),  # type: ignore[arg-type]
+        (make_evidence("", "small", 0.5), "the key is empty"),
+        (replace(make_evidence("a", "small", 0.5), dimension="bugfix"), "unknown dimension 'bugfix'. Did you mean"),  # type: ignore[arg-type]
+        (replace(make_evidence("a", "small", 0.5), at="2026-12-01"), "'at' has no time zone"),  # type: ignore[arg-type]
     ],
 )
-def test_evidence_out_of_range_is_refused(wrong: Evidence) -> None:
-    with pytest.raises(RoutingError):
-        Router(make_pool()).observe(wrong)
+def test_evidence_out_of_range_is_refused_and_leaves_no_trace(wrong: Evidence, words: str) -> None:
+    router = Router(make_pool())
+    with pytest.raises(RoutingError, match=words):
+        router.observe(wrong)
+    assert len(router) == 0
