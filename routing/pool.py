@@ -43,7 +43,8 @@ class ProgramSpec(BaseModel):
 class ModelSpec(BaseModel):
     """One model of the pool. Prices are in USD per million tokens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # What was given may hold a key in the wrong place, and errors end in logs.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$")
     """What people call it: in `/route fix --model NAME`, in comments, in the tables."""
@@ -121,7 +122,7 @@ class ModelSpec(BaseModel):
 
 
 class _PoolFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     models: list[ModelSpec] = Field(min_length=1)
 

@@ -1,10 +1,13 @@
 """models.yaml: what is refused, and in which words."""
 
+import json
+import traceback
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from routing.errors import PoolError
 from routing.pool import ModelPool, ModelSpec, load_pool, resolve_key
@@ -110,6 +113,22 @@ def test_broken_yaml_is_located_without_being_shown(tmp_path: Path) -> None:
 
     assert "is not YAML (line 4, column 1)" in message
     assert "canary" not in message
+
+
+@pytest.mark.parametrize(
+    "place", [{"api_key": "sk-canary"}, {"extra": {"api_key": "sk-canary"}}, {"apikey": "sk-canary"}]
+)
+def test_a_key_in_the_wrong_place_stays_out_of_tracebacks(tmp_path: Path, place: dict[str, object]) -> None:
+    entry = {"name": "a", "litellm_id": "openai/a", "input_usd_per_mtok": 1, "output_usd_per_mtok": 1, **place}
+    with pytest.raises(ValidationError) as given:
+        ModelSpec.model_validate(entry)
+    with pytest.raises(PoolError) as read:
+        load_pool(written(tmp_path, json.dumps({"models": [entry]})))
+
+    for caught in (given, read):
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "sk-canary" not in shown
+        assert next(iter(place)) in shown
 
 
 def test_a_missing_file_says_what_to_copy(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_run_escalates_until_the_answer_is_verified_and_remembers() -> None:
         (ModelAnswer("patch", 0.1), math.nan, "verify returned nan; a score is within"),
         (ModelAnswer("patch", 0.1), None, "verify returned None; a score is within"),
         (ModelAnswer("patch", 0.1), "passed", "verify returned 'passed'; a score is within"),
-        (ModelAnswer("patch", 0.1), 10**400, "verify returned 1000"),
+        pytest.param(ModelAnswer("patch", 0.1), 10**400, "verify returned 1000", id="huge"),
     ],
 )
 def test_run_names_what_call_model_and_verify_should_not_have_returned(answer: Any, verdict: Any, words: str) -> None:
