@@ -1,8 +1,9 @@
 """Which models a decision may choose from, and why the others may not be used."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from routing import reasons
 from routing.costs import Candidates
@@ -21,6 +22,29 @@ class Limits:
     deny: Collection[str] = ()
     pinned: str | None = None
     budget_usd: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        exclude: Iterable[str],
+        allow: Iterable[str] | None,
+        deny: Iterable[str],
+        pinned: str | None,
+        budget_usd: float | None,
+    ) -> Self:
+        """Return limits that may be read as often as they must: an iterator would leave nothing for the second time.
+
+        Raises:
+            RoutingError: a string stands where names of models should.
+        """
+        return cls(
+            _names("exclude", exclude),
+            None if allow is None else _names("allow", allow),
+            _names("deny", deny),
+            pinned,
+            budget_usd,
+        )
 
     def check(self, pool: ModelPool) -> None:
         """Check that the budget is a number and that the pool has the models that are allowed, denied or pinned.
@@ -52,3 +76,9 @@ class Limits:
         yield from self.deny
         if self.pinned is not None:
             yield self.pinned
+
+
+def _names(what: str, given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise RoutingError(f"{what} is the string '{given}'. Give a list of models' names.")
+    return tuple(given)

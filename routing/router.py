@@ -185,13 +185,14 @@ class Router:
             explore: False where exploration is forbidden: no randomness, propensities 0 and 1.
 
         Raises:
-            RoutingError: the budget is not a number, or the task is none or of an unknown dimension.
+            RoutingError: the budget is not a number, a string stands for a list of models, or the task is none or of
+                an unknown dimension.
             NoModelLeft: nothing may be used; the message says for each model why.
             PoolError: `pinned`, `allow` or `deny` names a model that is not in the pool.
             EncoderError: the task's embedding has another shape than the encoder's or is not a unit vector, or the
                 encoder cannot be used.
         """
-        limits = Limits(exclude, allow, deny, pinned, budget_usd)
+        limits = Limits.of(exclude=exclude, allow=allow, deny=deny, pinned=pinned, budget_usd=budget_usd)
         limits.check(self.pool)
         # Embedding is slow and needs no lock.
         task = self._embedded(task)

@@ -183,3 +183,14 @@ def test_a_voter_that_throws_while_it_learns_keeps_the_others_from_nothing() -> 
             router.observe(make_evidence(f"{number}:a", "large", 1.0, task_key=str(number), minutes=number))
 
     assert decided(routers[0]) == decided(routers[1])
+
+
+def test_a_list_of_models_may_be_any_iterable_but_no_string() -> None:
+    router = Router(make_pool())
+    assert scores(decided(router, deny=iter(["small", "large"]))).keys() == {"medium"}
+    assert scores(decided(router, allow=iter(["small", "large"]))).keys() == {"small", "large"}
+    assert scores(decided(router, exclude=iter(["small", "large"]))).keys() == {"medium"}
+
+    for what in ("deny", "allow", "exclude"):
+        with pytest.raises(RoutingError, match=f"{what} is the string 'small'\\. Give a list of models' names"):
+            decided(router, **{what: "small"})
