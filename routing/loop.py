@@ -28,8 +28,12 @@ class RunAttempt(Generic[Answer]):
     answer: Answer
     score: float
     cost_usd: float
-    key: str
-    """Of the evidence: `observe` it again with this key once the real outcome is known."""
+    evidence: Evidence
+    """What was learnt from it. `observe` it again with the score and `final=True` once the real outcome is known."""
+
+    @property
+    def key(self) -> str:
+        return self.evidence.key
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,9 @@ def _attempt(
     if not is_within(verdict, 0.0, 1.0):
         raise RoutingError(f"verify returned {verdict!r}; a score is within [0, 1].")
     score = float(verdict)
-    key = f"{task.key}:{model}"
-    router.observe(
+    evidence = router.observe(
         Evidence(
-            key=key,
+            key=f"{task.key}:{model}",
             task_key=task.key,
             dimension=task.dimension,
             model=model,
@@ -134,4 +137,4 @@ def _attempt(
             link=task.link,
         )
     )
-    return RunAttempt(model, answer.value, score, answer.cost_usd, key)
+    return RunAttempt(model, answer.value, score, answer.cost_usd, evidence)

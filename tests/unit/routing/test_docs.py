@@ -1,5 +1,6 @@
-"""The example of docs/routing.md runs as it stands."""
+"""The examples of docs/routing.md run as they stand, one after the other."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,9 +9,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_example_of_the_documentation_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/routing.md").read_text(encoding="utf-8"), re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs/routing.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    seen = "\nprint([(n.key, n.score, n.final) for n in router.decide(router.task('next', job.text)).neighbours])"
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(examples) + seen],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("large 1.0 ")
+    assert "('job-17:large', 0.0, True)" in done.stdout

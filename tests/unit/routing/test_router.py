@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,18 @@ def test_run_escalates_until_the_answer_is_verified_and_remembers() -> None:
     solved = router.run(SECOND, call_model, lambda _, __: 1.0)
     assert len(solved.attempts) == 1
     assert solved.best.answer == f"patch of {solved.decision.chosen}"
+
+
+def test_an_attempt_brings_what_was_learnt_from_it_for_its_outcome_and_for_a_database() -> None:
+    router = Router(make_pool(), seed=1)
+    attempt = router.run(router.task("job", FIRST), lambda *_: ModelAnswer("patch", 0.01), lambda *_: 1.0).best
+
+    assert (attempt.key, attempt.evidence.score, attempt.evidence.final) == (f"job:{attempt.model}", 1.0, False)
+    assert attempt.evidence.embedding is not None
+    later = router.observe(replace(attempt.evidence, score=0.0, final=True, at=attempt.evidence.at + timedelta(days=3)))
+    assert len(router) == 1
+    assert later.verifier_score == 1.0
+    assert [(near.score, near.final) for near in router.decide(router.task("next", SECOND)).neighbours] == [(0.0, True)]
 
 
 @pytest.mark.parametrize(
