@@ -187,6 +187,8 @@ def _problem(vote: Vote, pool: Pool) -> str:
         return "an expected score that is not a number"
     if not all(math.isfinite(d) and d >= 0 for d in vote.deviations.values()):
         return "a deviation below 0 or not a number"
+    if vote.spread is not None and not (math.isfinite(vote.spread) and vote.spread >= 0):
+        return "a spread below 0 or not a number"
     return ""
 
 

@@ -72,6 +72,8 @@ def test_a_voter_that_only_names_models_moves_what_is_believed() -> None:
         FixedVoter("broken", {"small": 1.0}, confidence=7.0),
         FixedVoter("broken", {"small": 1.0}, expected_scores={"small": float("inf")}),
         FixedVoter("broken", {"small": 1.0}, deviations={"small": -1.0}),
+        FixedVoter("broken", {"small": 1.0}, spread=float("nan")),
+        FixedVoter("broken", {"small": 1.0}, spread=-1.0),
         FixedVoter("broken", {}),
     ],
 )
@@ -80,6 +82,8 @@ def test_a_voter_that_throws_or_talks_nonsense_changes_nothing(broken: Voter) ->
     alone, together = decide([good]), decide([good, broken])
 
     assert together.ranked == alone.ranked
+    assert together.plan == alone.plan
+    assert together.spread == alone.spread
     assert [vote.abstains for vote in together.votes] == [False, True]
 
 
