@@ -5,6 +5,7 @@ million tokens). CodeRouterBench has this shape, and so has any other stream tha
 """
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +16,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from bench.routing.errors import StreamError
 from routing.errors import PoolError
 from routing.pool import ModelPool, ModelSpec
 from routing.types import Dimension
-from store.suggest import did_you_mean, unreadable
+from store.suggest import did_you_mean, explain, unreadable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -153,15 +155,17 @@ def _read_pool(path: Path) -> ModelPool:
             key: _number(entry.get(key), f"{where} ({entry['model']})", key)
             for key in ("input_per_1m", "output_per_1m")
         }
-        specs.append(
-            ModelSpec(
+        try:
+            spec = ModelSpec(
                 name=entry["model"],
                 litellm_id=entry["model"],
                 input_usd_per_mtok=prices["input_per_1m"],
                 output_usd_per_mtok=prices["output_per_1m"],
                 free=not any(prices.values()),
             )
-        )
+        except ValidationError as error:
+            raise StreamError(explain(error, where, ModelSpec)) from error
+        specs.append(spec)
     try:
         return ModelPool(tuple(specs))
     except PoolError as error:
@@ -192,35 +196,48 @@ def _read_tasks(path: Path) -> tuple[dict[str, int], tuple[StreamTask, ...]]:
 def _read_results(path: Path, ids: Mapping[str, int], pool: ModelPool) -> dict[str, Floats]:
     columns = {model: position for position, model in enumerate(pool.names)}
     cells = {key: np.full((len(ids), len(columns)), np.nan) for key in ("resolved", "apply_ok", "cost_usd", "ran")}
-    with path.open(encoding="utf-8", newline="") if path.is_file() else _missing(path) as file:
-        reader = csv.DictReader(file)
-        names = reader.fieldnames or []
-        score = "resolved" if "resolved" in names else "score"
-        for column in ("task_id", "model", "cost_usd", score):
-            if column not in names:
-                raise StreamError(f"{path}: has no column '{column}'. It has: {', '.join(names)}.")
-        for number, row in enumerate(reader, start=2):
-            where = f"{path}, line {number}"
-            if row["task_id"] not in ids:
-                raise StreamError(f"{where}: the task '{row['task_id']}' is not in the tasks' file.")
-            if row["model"] not in columns:
-                raise StreamError(
-                    f"{where}: unknown model '{row['model']}'.{did_you_mean(row['model'], columns)} "
-                    "Add it with its prices to the models' file."
-                )
-            cell = ids[row["task_id"]], columns[row["model"]]
-            if not np.isnan(cells["resolved"][cell]):
-                raise StreamError(f"{where}: '{row['model']}' is there twice for the task '{row['task_id']}'.")
-            value = _number(row[score], where, score, most=1.0)
-            cells["resolved"][cell] = value
-            cells["apply_ok"][cell] = _number(row.get("apply_ok", value), where, "apply_ok", most=1.0)
-            cells["cost_usd"][cell] = _number(row["cost_usd"], where, "cost_usd")
-            cells["ran"][cell] = _number(row.get("calls", 1), where, "calls") > 0
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""))
+    names = reader.fieldnames or []
+    score = "resolved" if "resolved" in names else "score"
+    for column in ("task_id", "model", "cost_usd", score):
+        if column not in names:
+            raise StreamError(f"{path}: has no column '{column}'. It has: {', '.join(names)}.")
+    for where, row in _csv_rows(path, reader):
+        if row["task_id"] not in ids:
+            raise StreamError(f"{where}: the task '{row['task_id']}' is not in the tasks' file.")
+        if row["model"] not in columns:
+            raise StreamError(
+                f"{where}: unknown model '{row['model']}'.{did_you_mean(row['model'], columns)} "
+                "Add it with its prices to the models' file."
+            )
+        cell = ids[row["task_id"]], columns[row["model"]]
+        if not np.isnan(cells["resolved"][cell]):
+            raise StreamError(f"{where}: '{row['model']}' is there twice for the task '{row['task_id']}'.")
+        value = _number(row[score], where, score, most=1.0)
+        cells["resolved"][cell] = value
+        cells["apply_ok"][cell] = _number(row.get("apply_ok", value), where, "apply_ok", most=1.0)
+        cells["cost_usd"][cell] = _number(row["cost_usd"], where, "cost_usd")
+        cells["ran"][cell] = _number(row.get("calls", 1), where, "calls") > 0
     missing = np.argwhere(np.isnan(cells["resolved"]))
     if len(missing):
         task, model = list(ids)[missing[0][0]], pool.names[missing[0][1]]
         raise StreamError(f"{path}: {len(missing)} cells are missing, the first is '{model}' on the task '{task}'.")
     return cells
+
+
+def _csv_rows(path: Path, reader: "csv.DictReader[str]") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each row with where it ends. A comma within a number makes one with more cells than there are columns."""
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise StreamError(f"{path}, line {reader.line_num}: is not CSV: {error}. Is a quote left open?") from error
+        if row is None:
+            return
+        where = f"{path}, line {reader.line_num}"
+        if None in row:
+            raise StreamError(f"{where}: has more cells than there are columns. Quote cells that hold a comma.")
+        yield where, row
 
 
 def _read_votes(folder: Path, ids: Mapping[str, int], pool: ModelPool) -> dict[str, NDArray[np.int64]]:
@@ -241,7 +258,8 @@ def _read_votes(folder: Path, ids: Mapping[str, int], pool: ModelPool) -> dict[s
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    # `splitlines` would also break at characters that JSON allows within a string, such as U+2028.
+    for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -267,7 +285,7 @@ def _number(value: Any, where: str, key: str, *, most: float = math.inf) -> floa
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark in front
     except FileNotFoundError:
         _missing(path)
     except (OSError, UnicodeDecodeError) as error:

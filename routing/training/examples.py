@@ -87,7 +87,8 @@ def read_profile(path: Path) -> list[Example]:
         TrainingError: the file cannot be read or a line is wrong; each mistake is one line with its place.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # `splitlines` would also break at characters that JSON allows within a string, such as U+2028.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise TrainingError(f"{path}: cannot be read: {unreadable(error)}.") from error
     read, mistakes = [], []

@@ -50,6 +50,10 @@ def test_a_stream_is_read_from_its_files(stream: Stream) -> None:
         ("tasks", "bug_fixing", "bug_fixin", "unknown dimension 'bug_fixin'. Did you mean 'bug_fixing'?"),
         ("tasks", '"t1"', '"t0"', "line 2: the task 't0' is there twice"),
         ("tasks", "{", "", "line 1: is not JSON"),
+        ("models", '"small"', '"my small one"', "models.0: name: String should match pattern"),
+        ("results", "t0,small,1,1,0.1", "t0,small,1,1,0,1", "line 2: has more cells than there are columns"),
+        ("results", "t0,small", '"t0,small' + 140_000 * "x", "is not CSV: field larger than field limit"),
+        ("results", "t2,large,1,1,2.0,9", "t2,large", "line 7: 'resolved' is None; it must be a number"),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:
@@ -58,6 +62,27 @@ def test_bad_input_is_named(tmp_path: Path, file: str, old: str, new: str, words
     with pytest.raises(StreamError) as caught:
         read_stream("s", **paths)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["tasks", "results", "models"])
+def test_files_may_come_from_a_spreadsheet_and_must_be_utf8(tmp_path: Path, stream: Stream, file: str) -> None:
+    paths = write_stream(tmp_path)
+    text = paths[file].read_text(encoding="utf-8").replace("\n", "\r\n")
+    paths[file].write_bytes(text.encode("utf-8-sig"))
+    read = read_stream("s", **paths)
+    assert (read.tasks, read.models, read.usd.tolist()) == (stream.tasks, stream.models, stream.usd.tolist())
+
+    paths[file].write_bytes(text.encode("utf-16"))
+    with pytest.raises(StreamError, match=f"{file}.*: cannot be read: it is not a text in UTF-8"):
+        read_stream("s", **paths)
+
+
+def test_a_prompt_may_hold_what_others_take_for_the_end_of_a_line(tmp_path: Path) -> None:
+    paths = write_stream(tmp_path)
+    text = paths["tasks"].read_text(encoding="utf-8").replace("crash number 0", "crash\u2028number\x850")
+    paths["tasks"].write_text(text, encoding="utf-8")
+
+    assert read_stream("s", **paths).tasks[0].text.startswith("crash\u2028number\x850")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

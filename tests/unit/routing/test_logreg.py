@@ -140,8 +140,9 @@ def test_too_little_to_learn_from_says_what_there_is(examples: list[Example]) ->
 
 def test_a_profile_is_read_with_a_place_for_each_mistake(tmp_path: Path) -> None:
     path = tmp_path / "profile.jsonl"
-    good = {"task": "a", "text": "pandas dataframe", "model": "small", "score": 1, "cost_usd": 0.1}
-    path.write_text("\n".join(json.dumps(good | more) for more in ({}, {"model": "large", "score": 0})) + "\n\n")
+    good = {"task": "a", "text": "pandas\u2028dataframe", "model": "small", "score": 1, "cost_usd": 0.1}
+    given = [json.dumps(good | more, ensure_ascii=False) for more in ({}, {"model": "large", "score": 0})]
+    path.write_text("\n".join(given) + "\n\n", encoding="utf-8-sig")
 
     (example,) = read_profile(path)
     assert example.results == {"small": Result(1.0, 0.1), "large": Result(0.0, 0.1)}
