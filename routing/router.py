@@ -251,7 +251,7 @@ class Router:
             if known is not None and precedence(known) > precedence(evidence):
                 self._take_in(completed(known, evidence))
             self._take_in(evidence)
-        return evidence
+            return self._with_verifiers_score(evidence)
 
     def _take_in(self, evidence: Evidence) -> None:
         stood_for = self.pool.stood_for(evidence.model, evidence.made_at)
@@ -361,15 +361,23 @@ class Router:
         return Option(model, _UNKNOWN_SCORE if expected is None else expected, 0.0)
 
     def _with_what_was_said(self, evidence: Evidence) -> Evidence:
-        """Return evidence with what the verifier and the voters had said, where it is known here."""
-        verified = evidence.verifier_score
-        if evidence.final and verified is None:
-            verified = self._calibration.verifier_score(evidence.key)
+        """Return evidence with what the voters had said, where it is known here."""
         views = evidence.views or self._open_decisions.views(evidence.task_key, evidence.model)
         namings = evidence.namings or self._open_decisions.namings(evidence.task_key, evidence.model)
-        if (views, namings, verified) == (evidence.views, evidence.namings, evidence.verifier_score):
+        if (views, namings) == (evidence.views, evidence.namings):
             return evidence
-        return replace(evidence, views=views, namings=namings, verifier_score=verified)
+        return replace(evidence, views=views, namings=namings)
+
+    def _with_verifiers_score(self, evidence: Evidence) -> Evidence:
+        """Return an outcome with what the verifier had said, as far as it is known by now.
+
+        It is for who keeps the outcome. Learnt with it the outcome would hold on to what came first, and the order of
+        two scores of the verifier could be seen.
+        """
+        if not evidence.final or evidence.verifier_score is not None:
+            return evidence
+        verified = self._calibration.verifier_score(evidence.key)
+        return evidence if verified is None else replace(evidence, verifier_score=verified)
 
     def _embedded(self, task: RoutingTask) -> RoutingTask:
         if not isinstance(task, RoutingTask):
