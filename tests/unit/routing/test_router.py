@@ -63,9 +63,16 @@ def test_one_seed_gives_one_series_of_decisions() -> None:
     assert len(set(series(1))) > 1  # it explores
 
 
-@settings(deadline=None, max_examples=40)
+BUDGETS = st.floats(0, 3) | st.builds(
+    lambda price, share: price * share,  # just below and above what an attempt costs: there it is decided
+    st.sampled_from([spec.prior_cost_usd for spec in make_pool().models]),
+    st.floats(0.8, 1.2),
+)
+
+
+@settings(deadline=None, max_examples=60)
 @given(
-    budget=st.floats(0, 3),
+    budget=BUDGETS,
     deny=st.sets(st.sampled_from(["small", "medium", "large"])),
     exclude=st.sets(st.sampled_from(["small", "medium", "large"])),
 )

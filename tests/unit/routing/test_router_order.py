@@ -12,9 +12,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing import Router
-from routing.types import Dimension, Evidence
-from tests.support.routing import START, make_evidence, make_pool
+from routing import RewardWeights, Router
+from routing.types import Dimension, Evidence, Voter
+from routing.voters import DEFAULT_WEIGHTS, FACTORIES
+from tests.support.routing import START, FixedVoter, make_evidence, make_pool
 
 TEXTS = ("", "parse_date crashes on empty strings", "parse_date raises on None", "the legend overlaps the plot's axes")
 UNKNOWN: dict[str, Any] = {"attempted_at": None, "views": {}, "namings": {}, "text": ""}
@@ -56,11 +57,21 @@ def attempts(draw: st.DrawFn, key: str) -> list[Evidence]:
 histories = st.tuples(*(attempts(key) for key in "abcd")).map(lambda found: [one for heard in found for one in heard])
 
 
-def known(evidence: Sequence[Evidence]) -> list[object]:
-    """Return all that a router which heard of these answers to some tasks."""
-    router = Router(make_pool(), seed=1)
+def naming(_: RewardWeights) -> Voter:
+    """A voter without beliefs: what its namings are worth is learnt too."""
+    return FixedVoter("own", {"small": 0.8, "large": 0.2})
+
+
+def taught(evidence: Sequence[Evidence]) -> Router:
+    weights = {**DEFAULT_WEIGHTS, "own": 1.0}
+    router = Router(make_pool(), voter_weights=weights, factories={**FACTORIES, "own": naming}, seed=1)
     for one in evidence:
         router.observe(one)
+    return router
+
+
+def known(router: Router) -> list[object]:
+    """Return all that a router answers to some tasks."""
     answers: list[object] = []
     for kind in KINDS:
         task = replace(router.task("asked", TEXTS[1]), dimension=kind)
@@ -75,7 +86,17 @@ def test_order_and_repetition_change_no_answer_of_the_router(history: list[Evide
     shuffled = history * 2
     random.shuffle(shuffled)  # type: ignore[attr-defined]
 
-    assert known(shuffled) == known(history)
+    assert known(taught(shuffled)) == known(taught(history))
+
+
+@settings(deadline=None, max_examples=50)
+@given(history=histories)
+def test_what_is_forgotten_leaves_no_trace_in_the_router(history: list[Evidence]) -> None:
+    router = taught(history)
+    for key in {one.key for one in history}:
+        router.forget(key)
+
+    assert known(router) == known(taught([]))
 
 
 def test_an_outcome_that_comes_between_two_verdicts_is_held_against_the_last_one() -> None:
@@ -83,4 +104,4 @@ def test_an_outcome_that_comes_between_two_verdicts_is_held_against_the_last_one
     again = make_evidence("a", "small", 0.2, minutes=1)
     outcome = make_evidence("a", "small", 0.0, final=True, minutes=2)
 
-    assert known([first, outcome, again]) == known([first, again, outcome])
+    assert known(taught([first, outcome, again])) == known(taught([first, again, outcome]))
