@@ -1,5 +1,6 @@
 """One dashboard with all around it: a database, a queue that only remembers, and GitHub's sign-in doubled."""
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from store.settings import Settings
 from tests.support.people import CLIENT_ID, CLIENT_SECRET, People, Person, github_people
 from tests.support.rows import QueueOfNames, settings
 from tests.support.services import free_port, wait_until
+
+PAGES = ("/overview", "/models", "/tasks", "/tasks/1", "/tasks/1/attempts/1/steps", "/budgets", "/queue", "/numbers")
 
 
 @dataclass
@@ -103,3 +106,9 @@ def sign_in(browser: TestClient, people: People) -> Any:
     assert there.startswith(people.url)
     back = httpx.get(there, follow_redirects=False).headers["location"]
     return browser.get(back)
+
+
+def csrf_of(html: str) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', html)
+    assert found is not None
+    return found[1]

@@ -13,6 +13,7 @@ from store.database import Database
 from store.settings import Settings
 from tests.support.github.fixtures import github
 from tests.support.github.server import GitHubServer
+from tests.support.story import Story
 from tests.support.world import World, running_world
 from workers.ports import RepositoryRef
 
@@ -51,6 +52,11 @@ def settings(shop: GitHubServer, tmp_path: Path) -> Settings:
         github_write_pause_s=0.0,
         onboarding="off",
     )
+
+
+@pytest.fixture
+def story(sqlite_database: Database) -> Story:
+    return Story(sqlite_database)
 
 
 @pytest.fixture

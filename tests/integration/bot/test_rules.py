@@ -1,7 +1,6 @@
 """Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,19 +8,13 @@ import pytest
 from bot.events import Commit, Pushed, Sender
 from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
-from store.states import TaskKind, TaskState, Trigger
+from store.states import TaskState, Trigger
 from store.tables import ConfigurationFile, Repository
-from tests.support.forge import pull_request
 from tests.support.rows import add_attempt, add_repository, add_task
 from tests.support.story import NOW, REPOSITORY, Story, StoryForge
 from workers import budgets
 from workers.configuration import in_force
 from workers.ports import RepositoryRef
-
-
-@pytest.fixture
-def story(sqlite_database: Database) -> Story:
-    return Story(sqlite_database)
 
 
 @pytest.mark.parametrize(
@@ -242,81 +235,11 @@ def test_another_owners_file_means_nothing_here(story: Story) -> None:
     assert len(story.tasks()) == 1
 
 
-def test_the_rerun_button_of_a_tasks_check_tries_it_again(story: Story) -> None:
-    story.comment("/route fix")
-    [first] = story.tasks()
-    story.end(first)
-    assert story.rerun_check(f"acrouter-task-{first.id}", app_id=1) == "another App's check"
-    assert story.rerun_check(f"acrouter-task-{first.id}", by="stranger") == "stranger has no write permission"
-    assert story.rerun_check("acrouter-task-999") == "no task of this repository has this check"
-    assert len(story.tasks()) == 1
-    assert story.rerun_check(f"acrouter-task-{first.id}") is None
-    second = story.tasks()[1]
-    assert (second.kind, second.target, second.title) == (TaskKind.ISSUE, first.target, first.title)
-
-
-def test_the_rerun_button_starts_no_task_of_another_repository(story: Story) -> None:
-    add_repository(story.database, 43, "octo/secret")
-    other = add_task(story.database, repository_id=43, target="43/issues/1", state=TaskState.NO_FIX)
-    assert story.rerun_check(f"acrouter-task-{other}") == "no task of this repository has this check"
-    assert [task.repository_id for task in story.tasks()] == [43]
-
-
-def test_one_press_of_the_rerun_button_starts_one_task_however_often_it_is_told(story: Story) -> None:
-    story.comment("/route fix")
-    check = f"acrouter-task-{story.tasks()[0].id}"
-    story.end(story.tasks()[0])
-    for _ in range(3):
-        assert story.rerun_check(check) is None
-        for task in story.tasks():
-            story.end(task)
-    assert len(story.tasks()) == 2
-
-
-def test_a_press_that_comes_again_while_its_task_is_at_work_says_nothing_more(story: Story) -> None:
-    story.comment("/route fix")
-    check = f"acrouter-task-{story.tasks()[0].id}"
-    for _ in range(3):
-        story.rerun_check(check)
-    assert list(story.forge.replies[1]) == ["<!-- acrouter:press=42/rerun/5/noon -->"]
-
-
-def test_the_rerun_button_can_be_pressed_again_on_the_same_check_and_on_the_new_ones(story: Story) -> None:
-    story.comment("/route fix")
-    [first] = story.tasks()
-    presses = ((first, 5, "noon"), (first, 5, "one o'clock"), (first, 6, "one o'clock"))
-    for count, (task, run_id, at) in enumerate(presses, start=2):
-        story.end(story.tasks()[-1])
-        story.rerun_check(f"acrouter-task-{task.id}", run_id=run_id, at=at)
-        assert len(story.tasks()) == count
-
-
-@pytest.mark.parametrize(("origin", "worked_on"), [("octo/tools", "e" * 40), ("stranger/tools", "d" * 40)])
-def test_the_rerun_button_works_on_the_newest_commit_of_a_pr_but_a_forks(
-    story: Story, origin: str, worked_on: str
-) -> None:
-    pull = replace(pull_request(3, "feature", "d" * 40), head_repository=origin)
-    story.forge.issues[3] = pull
-    story.comment("/route fix", number=3)
-    [first] = story.tasks()
-    story.end(first)
-    story.forge.issues[3] = replace(pull, head_sha="e" * 40)
-    story.rerun_check(f"acrouter-task-{first.id}")
-    assert [task.base_sha for task in story.tasks()] == ["d" * 40, worked_on]
-
-
 def test_a_push_of_many_long_messages_is_handled_at_once(story: Story) -> None:
     commits = tuple(Commit(f"{number:040}", "This everts \n" + "* a\n" * 5_000) for number in range(250))
     before = time.process_time()
     story.tell(Pushed(REPOSITORY, Sender("maintainer", False), "main", "a" * 40, "b" * 40, commits, NOW))
     assert time.process_time() - before < 20
-
-
-def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) -> None:
-    story.forge.files["octo/tools", "b" * 40] = "test: pytest\n"
-    assert story.rerun_check("acrouter-configuration") is None
-    [(_, face)] = story.forge.checks.values()
-    assert face.conclusion == "success"
 
 
 def test_route_budget_tells_each_cap_what_is_used_and_who_can_raise_it(sqlite_database: Database) -> None:

@@ -13,8 +13,7 @@ from sandbox.errors import BudgetExceeded
 from store.database import Database
 from store.settings import Settings
 from store.tables import AuditEntry, ConfigurationFile, Installation, Repository
-from tests.integration.dashboard.test_access import csrf_of
-from tests.support.dashboard_site import Site
+from tests.support.dashboard_site import Site, csrf_of
 from tests.support.people import Person
 from tests.support.rows import add_attempt, add_repository, add_task, settings
 from workers import budgets

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.agreement import EarlierPatch, nearest
 from sandbox.patch import inspect_patch
-from tests.unit.sandbox.test_patch_inspection import change
+from tests.support.patches import change
 
 
 def share(ours: str, *theirs: str) -> float | None:

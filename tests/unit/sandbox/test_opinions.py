@@ -14,7 +14,7 @@ from sandbox.results import TestCommand, TestStatus, VerificationResult
 from sandbox.signal_weights import BASE, WEIGHTS
 from sandbox.verdict import reach
 from sandbox.verify import VerifyRequest, verify
-from tests.unit.sandbox.test_patch_inspection import change
+from tests.support.patches import change
 from tests.unit.sandbox.test_verify_flaky import NoTrees, ScriptedBackend
 from tests.unit.sandbox.test_verify_verdict import WITH_TEST, T, facts, report
 

@@ -8,7 +8,7 @@ from sandbox.parsing import unparsable
 from sandbox.patch_text import read
 from sandbox.results import RunnerName
 from tests.support.local_sandbox import LocalSandbox
-from tests.unit.sandbox.test_patch_inspection import change
+from tests.support.patches import change
 
 
 def bad_files(root: Path, files: dict[str, str], runner: RunnerName | None) -> list[str]:

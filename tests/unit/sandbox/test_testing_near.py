@@ -11,7 +11,7 @@ from sandbox.results import TestCommand, TestReport, VerificationResult
 from sandbox.testing.near import nearest
 from sandbox.types import CommandResult, FileDigest, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
-from tests.unit.sandbox.test_patch_inspection import change, new
+from tests.support.patches import change, new
 
 FILES = {
     "src/shop/__init__.py": "from .cart import total\n",

@@ -8,7 +8,7 @@ from pathlib import Path
 from sandbox.results import TestCommand
 from sandbox.types import CommandResult, FileDigest, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
-from tests.unit.sandbox.test_patch_inspection import change
+from tests.support.patches import change
 
 T = "tests/test_a.py"
 

@@ -16,7 +16,7 @@ from sandbox.reading import Facts
 from sandbox.results import TestReport, TestStatus
 from sandbox.signal_weights import BASE, WEIGHTS
 from sandbox.verdict import reach
-from tests.unit.sandbox.test_patch_inspection import change
+from tests.support.patches import change
 
 SOURCE = inspect_patch(change("src/a.py"))
 WITH_TEST = inspect_patch(change("src/a.py") + change("tests/test_a.py", removed=["x"], added=["    assert f() == 1"]))
