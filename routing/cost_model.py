@@ -16,6 +16,7 @@ import numpy as np
 
 from routing.contexts import DIMENSIONS, ELSEWHERE, INTERCEPT, SIZE, TEXT, FeatureBook, features
 from routing.evidence import EvidenceBook
+from routing.hierarchy import NO_SAY
 from routing.logits import Floats
 from routing.types import Evidence, RoutingTask
 
@@ -138,6 +139,6 @@ def _variances() -> Floats:
     variances = np.empty(SIZE)
     variances[INTERCEPT] = 0.01
     variances[DIMENSIONS] = 0.1
-    variances[ELSEWHERE] = 1e-6  # it says nothing here
+    variances[ELSEWHERE] = NO_SAY
     variances[TEXT] = 0.5
     return variances

@@ -22,7 +22,7 @@ from routing.types import Dimension
 
 STEPS = 4
 """Newton's method doubles the exact digits with each step."""
-_NOTHING = 1e-6
+NO_SAY = 1e-6
 """Variance of a weight that has no say."""
 _FLATTEST = 0.05
 """Least slope of the logistic that a step is divided by: surprises must not throw it off."""
@@ -228,6 +228,6 @@ def _variances(level: float, dimension: float, text: float) -> Floats:
     variances = np.empty(SIZE)
     variances[INTERCEPT] = level**2
     variances[DIMENSIONS] = dimension**2
-    variances[ELSEWHERE] = _NOTHING
+    variances[ELSEWHERE] = NO_SAY
     variances[TEXT] = text**2
     return variances

@@ -23,8 +23,8 @@ def drawn(attempts: int, seed: int) -> Rows:
     return Rows.stacked(parts)
 
 
-def fitted(rows: Rows, levels: Floats, steps: int = STEPS) -> Posterior:
-    prior = Prior.of(levels, SPREADS.shared(), SPREADS.own())
+def fitted(rows: Rows, levels: Floats, steps: int = STEPS, own: Floats | None = None) -> Posterior:
+    prior = Prior.of(levels, SPREADS.shared(), SPREADS.own() if own is None else own)
     posterior = prior.posterior()
     for _ in range(steps):
         reached = posterior.reached(rows)
@@ -107,10 +107,6 @@ def test_a_published_model_keeps_its_standing_longer() -> None:
     own = np.stack([SPREADS.own(published=True), SPREADS.own()])
     x = np.tile(features(Dimension.BUG_FIXING, (), None), (3, 1))
     rows = Rows.stacked([(x, np.zeros(3), np.ones(3))] * 2)
-    prior = Prior.of(np.ones(2), SPREADS.shared(), own)
-    posterior = prior.posterior()
-    for _ in range(STEPS):
-        reached = posterior.reached(rows)
-        posterior = prior.step(rows, reached, sigmoid(reached))
+    posterior = fitted(rows, np.ones(2), own=own)
     published, unknown = posterior.scores(range(2), features(Dimension.BUG_FIXING, (), None)).tolist()
     assert sigmoid(np.ones(1))[0] > published > unknown + 0.05
