@@ -9,13 +9,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 import redis
 
 _SHARED_MEMORY = Path("/dev/shm")
+_CLUSTER = "acrouter-pg-"
+"""Begins the names of the clusters' folders; the process whose tests use it follows."""
 _ROOM_OF_A_CLUSTER = 2 << 30
 """Its databases are dropped as their tests end: it needs a tenth of this, and several processes begin at once."""
 
@@ -85,6 +87,19 @@ def _memory() -> Path | None:
     return _SHARED_MEMORY if free >= _ROOM_OF_A_CLUSTER else None
 
 
+def _remove_left_clusters(memory: Path) -> None:
+    """End and remove the clusters of tests that were killed: they would keep their memory for ever."""
+    for folder in memory.glob(f"{_CLUSTER}*"):
+        owner = folder.name.removeprefix(_CLUSTER).partition("-")[0]
+        if not owner.isdecimal() or Path("/proc", owner).exists():
+            continue
+        with suppress(OSError, ValueError, IndexError):
+            server = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+            if str(folder).encode() in Path("/proc", str(server), "cmdline").read_bytes():
+                os.kill(server, signal.SIGQUIT)  # at once: nobody needs what it holds
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """Yield the URL (without a database name) of a Postgres of our own, for a throw-away cluster.
@@ -94,7 +109,10 @@ def postgres_server() -> Iterator[str]:
     initdb = find_program("initdb", "/usr/lib/postgresql/*/bin/initdb")
     server = str(Path(initdb).with_name("postgres"))
     port = free_port()
-    folder = Path(tempfile.mkdtemp(prefix="acrouter-pg-", dir=_memory()))
+    memory = _memory()
+    if memory is not None:
+        _remove_left_clusters(memory)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_CLUSTER}{os.getpid()}-", dir=memory))
     # Postgres refuses to run as root.
     user = "postgres" if os.geteuid() == 0 else None
     if user:
