@@ -29,7 +29,10 @@ def chosen(first: RankedModel, votes: Sequence[Vote], *, explored: bool = False)
         if not vote.abstains and max(vote.shares, key=lambda m: vote.shares[m]) == first.model
     ]
     opinions = sum(not vote.abstains for vote in votes)
-    voters = f"first choice of {len(for_it)} of {opinions} voters" + (f" ({', '.join(for_it)})" if for_it else "")
+    if for_it:
+        voters = f"first choice of {len(for_it)} of {opinions} voter{'s' * (opinions != 1)} ({', '.join(for_it)})"
+    else:
+        voters = "though no voter would take it alone" if opinions else "and no voter has an opinion"
     why = "was drawn" if explored else "begins the plan with the highest expected reward"
     return (
         f"{first.model} {why}, {voters}: expected score {first.expected_score:.2f} for {usd(first.expected_cost_usd)}."

@@ -143,7 +143,8 @@ def _show(console: Console, task: "RoutingTask", decision: "RoutingDecision", kn
     for vote in decision.votes:
         best = sorted(vote.shares.items(), key=lambda item: -item[1])[:3]
         shares = ", ".join(f"{name} {share:.0%}" for name, share in best) or "abstains"
-        votes.add_row(vote.voter, f"{vote.weight:.2f}", f"{vote.confidence:.2f}", escape(shares), escape(vote.reason))
+        confidence = "" if vote.abstains else f"{vote.confidence:.2f}"
+        votes.add_row(vote.voter, f"{vote.weight:.2f}", confidence, escape(shares), escape(vote.reason))
     console.print(votes)
     plan = Table("step", "model", "success", "cost", "value", title="Plan, while each step fails")
     for number, step in enumerate(decision.plan, start=1):

@@ -188,9 +188,21 @@ def test_the_reasons_tell_shares_of_rewards_from_votes() -> None:
 
     assert sole.ranked[0].share < 0.7  # though every vote is for it
     assert sole.reasons[0] == (
-        "medium begins the plan with the highest expected reward, first choice of 1 of 1 voters (sole): "
+        "medium begins the plan with the highest expected reward, first choice of 1 of 1 voter (sole): "
         "expected score 0.60 for $0.1820."
     )
+
+
+def test_the_reasons_say_where_the_plan_begins_with_a_model_that_no_voter_would_take_alone() -> None:
+    beliefs = {"small": 0.5, "medium": 0.4, "large": 0.4}
+    against = FixedVoter("against", {"large": 1.0}, expected_scores=beliefs)
+
+    assert decide([against]).reasons[0] == (
+        "small begins the plan with the highest expected reward, though no voter would take it alone: "
+        "expected score 0.50 for $0.0182."
+    )
+    silent = decide([FixedVoter("silent", {})]).reasons[0]
+    assert "begins the plan with the highest expected reward, and no voter has an opinion: " in silent
 
 
 def test_a_decision_fits_its_table() -> None:
