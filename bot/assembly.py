@@ -123,6 +123,7 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     from bot.sweep import sweep_deliveries
     from workers.caches import evict_caches
     from workers.jobs import WorkerJobs
+    from workers.old_deliveries import forget_old_deliveries
     from workers.reencoding import Reencoding
     from workers.runtime import Worker
 
@@ -130,6 +131,7 @@ def make_jobs(runtime: "Runtime") -> "WorkerJobs":
     chores: list[Callable[[], object]] = [
         partial(sweep_deliveries, runtime),
         partial(evict_caches, runtime),
+        partial(forget_old_deliveries, runtime),
         Reencoding(runtime.database, runtime.brain.router.encoder),
     ]
     if runtime.settings.digest_issue:

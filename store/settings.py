@@ -150,6 +150,9 @@ class Settings(BaseSettings):
     cache_days: float = Field(14, gt=0, allow_inf_nan=False)
     """Images of set-ups and mirrors that were not used for so long are removed."""
 
+    delivery_days: float = Field(30, ge=4, allow_inf_nan=False)
+    """Webhooks that were handled are kept for so long. GitHub may send one again for three days."""
+
     concurrency: int = Field(2, ge=1)
     """Tasks that one process works on at once."""
     lease_s: float = Field(60, gt=0)
