@@ -6,6 +6,7 @@ approximate index lives on it, so the spread is printed beside the recall.
 """
 
 import gc
+import os
 import statistics
 import tempfile
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from bench.processes import use
 from routing import Evidence, ModelPool, ModelSpec, Router
 from routing.errors import EncoderError
 from routing.evidence_store import EvidenceFeed, save
@@ -198,7 +200,4 @@ def _p50_ms(call: Callable[[], object], times: int, *, before: Callable[[], obje
 
 def _rss_mb() -> float:
     """Memory of this process in MB (Linux)."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
+    return use(os.getpid()).resident_kb / 1024

@@ -18,7 +18,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -32,11 +31,12 @@ from typing import Any
 from rich.console import Console
 from sqlmodel import select
 
+from bench.errors import BenchError
 from bench.postgres import SETTING, server_url, throwaway_database
+from bench.serving import serving
 from bot.demo.throwaway import free_port, make_private_key
 from bot.signature import sign
 from store.database import Database
-from store.errors import AcrouterError
 from store.tables import Delivery
 
 CONNECTIONS = 32
@@ -47,11 +47,6 @@ BODY_BYTES = 12 * 1024
 WARM_UP_S = 2.0
 MEASURE_S = 5.0
 _ROOT = Path(__file__).resolve().parent.parent
-_START_S = 90.0
-
-
-class BenchError(AcrouterError):
-    """A benchmark cannot be measured."""
 
 
 def run(console: Console, *, connections: int = CONNECTIONS) -> dict[str, float]:
@@ -136,7 +131,8 @@ class _Bench:
     def ours(self, url: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
         port = free_port()
         command = [sys.executable, "-m", "bench.ingest_server", str(port), url]
-        with _serving(command, port, {"WEBHOOK_SECRET": self._secret}) as process:
+        environment = _environment({"WEBHOOK_SECRET": self._secret})
+        with serving(command, port, environment, folder=_ROOT) as process:
             yield port, process
 
     @contextmanager
@@ -149,7 +145,7 @@ class _Bench:
             "WEBHOOK_SECRET": self._secret,
             "NODE_ENV": "production",
         }
-        with _serving([_program("node"), str(folder / "server.js")], port, environment):
+        with serving([_program("node"), str(folder / "server.js")], port, _environment(environment), folder=_ROOT):
             yield port
 
     def _load(self, port: int, seconds: float, *, rate: float = 0.0) -> dict[str, Any]:
@@ -190,28 +186,10 @@ def _finished(load: subprocess.Popen[bytes]) -> dict[str, Any]:
     return told
 
 
-@contextmanager
-def _serving(command: list[str], port: int, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """What an operator has set for acrouter is left out: it would be measured too."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ACROUTER_")}
-    process = subprocess.Popen(command, cwd=_ROOT, env={**kept, **environment})
-    try:
-        deadline = time.monotonic() + _START_S
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise BenchError(f"{command[0]} did not come up: {process.returncode}.")
-            time.sleep(0.1)
-        yield process
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+    return {**kept, **settings}
 
 
 @contextmanager

@@ -17,11 +17,8 @@ database, and GitHub's API over the loopback address without pauses between writ
 left out: where acrouter works while a test runs, that time is the test's.
 """
 
-import sqlite3
 import statistics
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +28,13 @@ from rich.table import Table
 from sqlmodel import col, select
 
 from bench.stopwatch import Command, Span, WatchedBackend, own_seconds
+from bench.waiting import wait_for_task
 from bot.demo.bugs import find_bug
 from bot.demo.materialise import BugRepository, materialise
 from bot.demo.package_index import pip_index_settings
 from bot.demo.scripted.server import Call
 from bot.demo.stage import Stage, only_demo, set_stage
 from sandbox.types import Backend
-from store.errors import AcrouterError
 from store.settings import load_settings
 from store.states import TaskState
 from store.tables import Delivery, History, Task
@@ -45,8 +42,6 @@ from store.tables import Delivery, History, Task
 BUG = "xmltodict-none-attribute"
 REPOSITORY = "bench/xmltodict"
 TASKS = 10
-_TASK_TIMEOUT_S = 300.0
-_POLL_S = 0.01
 
 STAGES: Mapping[TaskState, str] = {
     TaskState.QUEUED: "queue",
@@ -58,10 +53,6 @@ STAGES: Mapping[TaskState, str] = {
     TaskState.PUBLISHED: "report",
 }
 """By the state that a stage begins with. What comes before the first state is `receive`."""
-
-
-class BenchError(AcrouterError):
-    """A benchmark cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ def _measure_one(stage: Stage, backend: WatchedBackend, repository: BugRepositor
     calls, commands = len(stage.endpoint.calls), len(backend.commands)
     number = stage.github.open_issue(repository.bug.title, repository.bug.issue)
     stage.github.label(number, stage.runtime.settings.trigger_label)
-    ended = _wait(stage, number)
+    ended = wait_for_task(_database(stage), REPOSITORY, number, TaskState.PUBLISHED)
     spans = _stages(stage, number, ended)
     excluded = excluded_spans(stage.endpoint.calls[calls:], backend.commands[commands:])
     own: dict[str, float] = {}
@@ -161,24 +152,10 @@ def _is_test(command: str) -> bool:
     return "--junitxml=" in command or "/acrouter-example-" in command
 
 
-def _wait(stage: Stage, issue: int) -> float:
-    """Return when the task on an issue was published and reported, in seconds since the epoch."""
-    # Past the engine, whose transactions take SQLite's write lock: looking must not hold the work up.
+def _database(stage: Stage) -> Path:
     path = stage.runtime.database.engine.url.database
-    deadline = time.monotonic() + _TASK_TIMEOUT_S
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        query = "SELECT state, report_due, lease_owner, reason FROM task WHERE target_number = ?"
-        while time.monotonic() < deadline:
-            row = connection.execute(query, (issue,)).fetchone()
-            now = time.time()
-            if row is not None:
-                state = TaskState(row[0])
-                if state is TaskState.PUBLISHED and not row[1] and not row[2]:
-                    return now
-                if not state.is_open and state is not TaskState.PUBLISHED:
-                    raise BenchError(f"The task on issue {issue} ended without a PR ({state.value}): {row[3]}")
-            time.sleep(_POLL_S)
-    raise BenchError(f"The task on issue {issue} was not done after {_TASK_TIMEOUT_S:.0f} s.")
+    assert path is not None
+    return Path(path)
 
 
 def _stages(stage: Stage, issue: int, ended: float) -> list[tuple[str, Span]]:

@@ -1,8 +1,6 @@
 """Everything that the demo needs, started in this one process: a local GitHub, the models, and acrouter itself."""
 
 import fcntl
-import secrets
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +13,10 @@ import uvicorn
 from bot.assembly import Ticker, make_jobs, make_runtime, open_database
 from bot.dashboard.tokens import make_link_word
 from bot.demo.errors import DemoError
-from bot.demo.hub.server import LocalHub
 from bot.demo.hub.story import Story
 from bot.demo.materialise import BugRepository
-from bot.demo.paid import write_paid_models_file
-from bot.demo.scripted import ScriptedEndpoint, write_models_file
-from bot.demo.throwaway import free_port, make_private_key
+from bot.demo.scene import set_scene
+from bot.demo.scripted import ScriptedEndpoint
 from bot.github.forge import GitHubForge
 from bot.web import create_app, server_config
 from sandbox.types import Backend, Progress
@@ -29,8 +25,6 @@ from store.logs import configure_logging
 from store.settings import Settings, load_settings
 from workers.queues import LocalQueue
 from workers.runtime import Runtime
-
-APP_ID = 1
 
 
 @dataclass(frozen=True)
@@ -90,26 +84,16 @@ def set_stage(
         SandboxUnavailable, ImageError: there is no sandbox here; the message says what to install.
         ConfigurationError: the paid model is unknown, has no price, or its key is not set.
     """
-    state = folder / "state"
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     with ExitStack() as stack:
-        models_file = state / "models.yaml"
-        endpoint = None
-        if paid_model:
-            write_paid_models_file(models_file, paid_model)
-        else:
-            endpoint = stack.enter_context(_scripted_models(repositories, state))
-            write_models_file(models_file, api_base=endpoint.api_base, api_key_file=state / "scripted-key")
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         web_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        secret, private_key = secrets.token_urlsafe(32), make_private_key()
-        hub = LocalHub(free_port(), f"{web_url}/webhooks/github", secret, APP_ID, private_key)
-        hub.start()
-        stack.callback(hub.stop)
-        settings = _settings(folder, state, hub.base_url, secret, private_key)
+        scene = stack.enter_context(
+            set_scene(folder / "state", repositories, web_url=web_url, data_dir=folder, paid_model=paid_model)
+        )
+        settings = load_settings(**scene.settings)
         configure_logging(settings)
-        yield Stage(hub, _start_acrouter(stack, settings, listener, progress, watch), endpoint, web_url)
+        runtime = _start_acrouter(stack, settings, listener, progress, watch)
+        yield Stage(scene.github, runtime, scene.endpoint, web_url)
 
 
 def _start_acrouter(
@@ -147,32 +131,3 @@ def _serving(config: uvicorn.Config, listener: socket.socket) -> Iterator[None]:
     finally:
         server.should_exit = True
         thread.join(10)
-
-
-@contextmanager
-def _scripted_models(repositories: Sequence[BugRepository], state: Path) -> Iterator[ScriptedEndpoint]:
-    key = "scripted-" + secrets.token_urlsafe(16)
-    key_file = state / "scripted-key"
-    key_file.touch(mode=0o600)
-    key_file.write_text(key, encoding="utf-8")
-    with ScriptedEndpoint(repositories, api_key=key) as endpoint:
-        yield endpoint
-
-
-def _settings(folder: Path, state: Path, hub_url: str, secret: str, private_key: str) -> Settings:
-    return load_settings(
-        data_dir=folder,
-        # By the names of the environment: nobody's real database and broker may be meant.
-        ACROUTER_DATABASE_URL=f"sqlite:///{(state / 'acrouter.sqlite3').absolute()}",
-        ACROUTER_REDIS_URL="",
-        models_file=state / "models.yaml",
-        github_app_id=APP_ID,
-        github_private_key=private_key,
-        github_webhook_secret=secret,
-        github_api_url=hub_url,
-        github_web_url=hub_url,
-        github_write_pause_s=0.0,
-        onboarding="off",
-        task_budget_usd=5.0,
-        log_level="error",
-    )
