@@ -7,6 +7,7 @@ BENCHES = {
     "dashboard": "bench.dashboard",
     "decide": "bench.decide",
     "ingest": "bench.ingest",
+    "long": "bench.long",
     "pipeline": "bench.pipeline",
     "routing": "bench.routing",
     "sandbox": "bench.sandbox",

@@ -20,6 +20,7 @@ def bench(
     results: Path | None = typer.Option(None, help="`routing`: what each model did on each task (CSV)."),
     models: Path | None = typer.Option(None, help="`routing`: the pool with its prices (JSON)."),
     connections: int | None = typer.Option(None, min=1, help="`ingest`: how many connections deliver at once."),
+    count: int | None = typer.Option(None, min=2, help="`long`: how many tasks."),
     out: Path | None = typer.Option(None, help="`routing`: a folder for the tables and plots."),
     short: bool = typer.Option(False, "--short", help="`routing`: few runs, held against the accepted figures."),
     accept: bool = typer.Option(False, "--accept", help="`routing --short`: accept the figures as the new reference."),
@@ -33,7 +34,8 @@ def bench(
         raise ConfigurationError(
             f"There is no benchmark '{name}'.{did_you_mean(name, benches)} There are: {', '.join(sorted(benches))}."
         )
-    given = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out, "connections": connections}
+    paths = {"data": data, "tasks": tasks, "results": results, "models": models, "out": out}
+    given: dict[str, Path | int | None] = {**paths, "connections": connections, "count": count}
     options: dict[str, Path | bool | int] = {option: value for option, value in given.items() if value is not None}
     options |= {option: True for option, said in (("short", short), ("accept", accept)) if said}
     if json_file is not None and (not json_file.parent.is_dir() or json_file.is_dir()):  # not after minutes of work
