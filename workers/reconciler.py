@@ -51,19 +51,16 @@ def _beat(runtime: Runtime) -> None:
 
 
 def revive_lost_tasks(runtime: Runtime) -> None:
-    """A task whose lease ran out goes back to the queue; one that keeps killing its worker is given up."""
+    """A task whose lease ran out goes back to the queue; one that keeps killing its worker is given up.
+
+    Where the worker was lost after the task's end and before it let go, only the lease ends: the end is to be told.
+    """
     now = utc_now()
     running = col(Task.state).in_([state for state in TaskState if state.is_running])
     with runtime.database.session() as session:
         lost = session.exec(
             select(Task)
-            .where(
-                or_(
-                    and_(running, or_(col(Task.lease_until).is_(None), col(Task.lease_until) < now)),
-                    # Lost between its lease and its first step.
-                    and_(col(Task.state) == TaskState.QUEUED, col(Task.lease_until) < now),
-                )
-            )
+            .where(or_(col(Task.lease_until) < now, and_(running, col(Task.lease_until).is_(None))))
             .with_for_update(skip_locked=True, key_share=True)
         ).all()
         for task in lost:
@@ -74,7 +71,9 @@ def _revive(session: Session, task: Task) -> None:
     _log.warning("reconcile.task_lost", task_id=task.id, owner=task.lease_owner, tries=task.tries)
     task.lease_owner = ""
     task.lease_until = None
-    if task.kind is TaskKind.LOCAL:
+    if not task.state.is_open:
+        write_off(session, task)
+    elif task.kind is TaskKind.LOCAL:
         write_off(session, task)
         record(session, task, TaskState.FAILED, "The command that worked on it was interrupted.")
     elif task.stop_requested_by:

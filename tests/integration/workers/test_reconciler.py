@@ -173,6 +173,24 @@ def test_words_that_were_not_written_are_written(runtime: Runtime, forge: Memory
     assert forge.labels == {1: "failed"}
 
 
+def test_the_end_of_a_task_is_told_though_its_worker_was_lost_before_it_let_go(
+    runtime: Runtime, forge: MemoryForge
+) -> None:
+    task_id = lose(runtime, TaskState.NO_FIX, reason="Nothing was found.", updated_at=PAST)
+    reconcile(runtime)
+    assert "Nothing was found." in forge.comments[1][0]
+    assert row(runtime, task_id).lease_owner == ""
+    assert isinstance(runtime.backend, NoSandboxes)
+    assert runtime.backend.removed == ["all but []"], "its sandboxes are nobody's"
+    assert left_open(runtime, task_id) == CLOSED
+
+
+def test_a_worker_that_has_just_ended_its_task_tells_it_itself(runtime: Runtime, forge: MemoryForge) -> None:
+    lose(runtime, TaskState.NO_FIX, lease_until=FUTURE, updated_at=PAST)
+    reconcile(runtime)
+    assert forge.comments == {}
+
+
 def test_one_task_whose_words_cannot_be_written_keeps_no_other_from_its_own(
     runtime: Runtime, forge: MemoryForge
 ) -> None:
