@@ -228,7 +228,7 @@ class ForgeTarget:
         when = best.attempt.finished_at or best.attempt.started_at
         view = task_view(run.runtime.database, run.task_id, run.runtime.settings, run.runtime.pool)
         message = render("pulls/commit.txt.j2", view=view)
-        return work.source.mirror.commit(tree, parent, message, self.forge.author(), when)
+        return work.source.mirror.commit(tree, parent, message, self.forge.author(self.repository), when)
 
     def _config(self, run: Run) -> RepositoryConfig:
         try:

@@ -192,8 +192,8 @@ class Forge(Protocol):
         """Return where to fetch or push, with a token minted now and scoped to this one repository."""
         ...
 
-    def author(self) -> Author:
-        """Return the App's bot user, as whom commits are made."""
+    def author(self, repository: RepositoryRef) -> Author:
+        """Return the App's bot user, as whom commits are made in a repository."""
         ...
 
     def upsert_status_comment(

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from github import Auth, Github
+from github import Auth, Github, UnknownObjectException
 from github.Repository import Repository
 from urllib3.util import Retry
 
@@ -153,21 +153,18 @@ class Clients:
             self._login = f"{self.as_app('GET', '/app', 'read the App')['slug']}[bot]"
         return self._login
 
-    def author(self) -> Author:
-        """Return the App's bot user, as whom its commits are made: GitHub links them by the id in the address."""
+    def author(self, opened: Repository) -> Author:
+        """Return the App's bot user, as whom its commits are made: GitHub links them by the id in the address.
+
+        It is asked for with the token of a repository in use: that of another one may be long dead.
+        """
         if self._author is None:
             login = self.login()
-            with self._lock:
-                token = next(iter(self._tokens.values()), None)
-            client = self._client(Auth.Token(token.value) if token else None)
             try:
-                with translated("read the App's bot user"):
-                    _, user = client.requester.requestJsonAndCheck("GET", f"/users/{quote(login)}")
+                _, user = opened.requester.requestJsonAndCheck("GET", f"/users/{quote(login)}")
                 address = f"{user['id']}+{login}"
-            except TargetGone:
+            except UnknownObjectException:
                 address = login
-            finally:
-                client.close()
             self._author = Author(login, f"{address}@users.noreply.github.com")
         return self._author
 
@@ -204,7 +201,7 @@ class Clients:
         finally:
             client.close()
 
-    def _client(self, auth: Auth.Auth | None) -> Github:
+    def _client(self, auth: Auth.Auth) -> Github:
         settings = self.settings
         return Github(
             auth=auth,

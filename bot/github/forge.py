@@ -42,8 +42,9 @@ class GitHubForge:
     def login(self) -> str:
         return self._clients.login()
 
-    def author(self) -> Author:
-        return self._clients.author()
+    def author(self, repository: RepositoryRef) -> Author:
+        with self._open(repository, "read the App's bot user to commit") as opened:
+            return self._clients.author(opened)
 
     def issue(self, repository: RepositoryRef, number: int) -> IssueInfo:
         with self._open(repository, f"read issue {number}") as opened:

@@ -324,8 +324,10 @@ def test_a_discussion_ends_at_the_moment_that_the_work_was_asked_for(
         assert later not in text, later
 
 
-def test_commits_are_made_as_the_apps_bot_user(shop: GitHubServer, forge: GitHubForge) -> None:
-    author = forge.author()
+def test_commits_are_made_as_the_apps_bot_user(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    author = forge.author(repository)
     assert author.name == forge.login() == f"{shop.app_slug}[bot]"
     assert author.email.endswith(f"{shop.app_slug}[bot]@users.noreply.github.com")
 

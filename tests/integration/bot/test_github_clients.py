@@ -24,20 +24,30 @@ class KeptOpen(BaseHTTPRequestHandler):
     """Answers as much as it takes to mint a token and to read a branch, and keeps its connections open."""
 
     protocol_version = "HTTP/1.1"
+    lifetime = timedelta(hours=1)
+    """Of the tokens that are minted now."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self._answer({"token": f"ghs_{self.path}", "expires_at": (utc_now() + timedelta(hours=1)).isoformat()})
+        end = utc_now() + self.lifetime
+        self._answer({"token": f"ghs_{end.timestamp()}", "expires_at": end.isoformat()})
 
     def do_GET(self) -> None:
-        self._answer({"name": "main", "default_branch": "main", "commit": {"sha": "1" * 40}})
+        if self.path == "/app":
+            self._answer({"slug": "acrouter"})
+        elif self.path.startswith("/users/"):
+            end = float(self.headers["Authorization"].rpartition("_")[2])
+            alive = end > utc_now().timestamp()
+            self._answer({"id": 41} if alive else {"message": "Bad credentials"}, 200 if alive else 401)
+        else:
+            self._answer({"name": "main", "default_branch": "main", "commit": {"sha": "1" * 40}})
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
-    def _answer(self, told: dict[str, object]) -> None:
+    def _answer(self, told: dict[str, object], status: int = 200) -> None:
         body = json.dumps(told).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -85,3 +95,15 @@ def test_a_repository_that_is_asked_again_keeps_its_client(clients: Clients) -> 
     repository = RepositoryRef(1, 7, "octo/tools")
     first = clients.repository(repository).requester
     assert clients.repository(repository).requester is first
+
+
+def test_a_commit_finds_its_author_however_long_ago_another_repository_was_asked(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GitHub refuses a dead token even where it asks for none."""
+    friday, monday = RepositoryRef(1, 7, "octo/tools"), RepositoryRef(2, 7, "octo/site")
+    with monkeypatch.context() as long_ago:
+        long_ago.setattr(KeptOpen, "lifetime", timedelta(0))
+        clients.repository(friday)
+    author = clients.author(clients.repository(monday))
+    assert author.email == "41+acrouter[bot]@users.noreply.github.com"
