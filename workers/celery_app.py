@@ -5,7 +5,7 @@ the reconciler wakes what was forgotten. So nothing is kept in a result backend.
 """
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 from celery import Celery
@@ -13,12 +13,21 @@ from celery.exceptions import OperationalError
 from celery.signals import worker_shutting_down
 from redis.exceptions import RedisError
 
+from workers.queues import Turns
+
 if TYPE_CHECKING:  # the scheduler and the web part only send names: they need not load the pipeline
     from workers.jobs import WorkerJobs
 
 _log = structlog.get_logger(__name__)
 WAKE_QUEUE = "acrouter"
-_current: list["WorkerJobs"] = []
+
+
+class _Use(NamedTuple):
+    jobs: "WorkerJobs"
+    turns: Turns
+
+
+_current: list[_Use] = []
 
 
 def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
@@ -47,9 +56,12 @@ def make_celery(redis_url: str, reconcile_every_s: float) -> Celery:
     return app
 
 
-def use(jobs: "WorkerJobs") -> None:
-    """Say what this process's tasks work with. Called once, before the worker starts."""
-    _current[:] = [jobs]
+def use(jobs: "WorkerJobs", *, tasks_at_once: int) -> None:
+    """Say what this process's tasks work with. Called once, before the worker starts.
+
+    The worker needs a thread more than `tasks_at_once`: tasks that wait for others never keep it from the rest.
+    """
+    _current[:] = [_Use(jobs, Turns(jobs.work, tasks_at_once))]
 
 
 class CeleryQueue:
@@ -77,18 +89,18 @@ def _register(app: Celery) -> None:
 
 
 def _deliver(delivery_id: int) -> None:
-    _jobs().deliver(delivery_id)
+    _used().jobs.deliver(delivery_id)
 
 
 def _work(task_id: int) -> None:
-    _jobs().work(task_id)
+    _used().turns.work(task_id)
 
 
 def _reconcile() -> None:
-    _jobs().reconcile()
+    _used().jobs.reconcile()
 
 
-def _jobs() -> "WorkerJobs":
+def _used() -> _Use:
     if not _current:
         raise RuntimeError("start workers with `acrouter worker`, which tells them what to work with")
     return _current[0]
@@ -99,8 +111,8 @@ def _hand_back(**_kwargs: object) -> None:
     """On a warm shutdown what runs is handed back: by its thread, or after a moment in spite of it."""
     from workers.shutdown import GRACE_S, hand_back
 
-    for jobs in _current:
-        runtime = jobs.worker.runtime
+    for used in _current:
+        runtime = used.jobs.worker.runtime
         runtime.stopping.set()
         timer = threading.Timer(GRACE_S, hand_back, (runtime,))
         timer.daemon = True

@@ -79,6 +79,48 @@ class LocalQueue:
         _log_failure(future)
 
 
+class Turns:
+    """Lets at most `at_once` tasks of this process be worked on, whichever threads bring them.
+
+    One that comes beyond them waits here, and its thread is free again. The first task that ends is followed by it;
+    where the process ends before, or a task of it crashes, the reconciler wakes it anew.
+    """
+
+    def __init__(self, work: Callable[[int], None], at_once: int) -> None:
+        self._work = work
+        self._free = at_once
+        self._waiting: dict[int, None] = {}
+        """In their order, each once, however often it is woken."""
+        self._lock = threading.Lock()
+
+    def work(self, task_id: int) -> None:
+        """Work on a task, and then on those that wait; or return at once where it is not its turn."""
+        with self._lock:
+            if self._free == 0:
+                self._waiting.setdefault(task_id)
+                return
+            self._free -= 1
+        following: int | None = task_id
+        try:
+            while following is not None:
+                self._work(following)
+                following = self._next()
+        except BaseException:
+            with self._lock:
+                self._free += 1
+            raise
+
+    def _next(self) -> int | None:
+        """Return the task whose turn it is, or give the turn back."""
+        with self._lock:
+            following = next(iter(self._waiting), None)
+            if following is None:
+                self._free += 1
+            else:
+                del self._waiting[following]
+        return following
+
+
 def _log_failure(future: "Future[None]") -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
         _log.error("job.failed", exc_info=error)

@@ -58,7 +58,8 @@ def worker(
     app = make_celery(settings.redis_url, settings.reconcile_every_s)
     runtime = make_runtime(settings, database, CeleryQueue(app), forge)
     runtime.backend.ensure_base()
-    use(make_jobs(runtime))
+    tasks_at_once = concurrency or settings.concurrency
+    use(make_jobs(runtime), tasks_at_once=tasks_at_once)
     # Threads: the work is waiting for containers, models and GitHub, and one router serves them all. One more than the
     # tasks, so that a delivery never waits for a task to end.
     try:
@@ -66,7 +67,7 @@ def worker(
             [
                 "worker",
                 "--pool=threads",
-                f"--concurrency={(concurrency or settings.concurrency) + 1}",
+                f"--concurrency={tasks_at_once + 1}",
                 "--without-gossip",
                 "--without-mingle",
                 f"--queues={WAKE_QUEUE}",

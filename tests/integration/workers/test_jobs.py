@@ -1,10 +1,13 @@
 """A round of a worker: what fails in it, while Docker or GitHub is down, costs nothing else its turn."""
 
+import threading
 from collections.abc import Callable
 from functools import partial
+from queue import SimpleQueue
 from typing import cast
 
 import pytest
+from celery.contrib.testing.worker import start_worker
 from structlog.testing import capture_logs
 
 from sandbox.errors import SandboxError
@@ -12,6 +15,7 @@ from sandbox.types import Backend
 from store.database import Database
 from tests.support.forge import NoSandboxes, make_runtime
 from tests.support.rows import settings
+from workers import celery_app
 from workers.celery_app import CeleryQueue, make_celery
 from workers.jobs import WorkerJobs
 from workers.runtime import Runtime, Worker
@@ -59,3 +63,39 @@ def test_a_broker_that_is_away_loses_a_wake_up_and_nothing_else() -> None:
     assert [(entry["event"], entry["job"], entry["number"]) for entry in logs] == [
         ("queue.unreachable", "acrouter.work", 7)
     ]
+
+
+class Held(WorkerJobs):
+    """Works on a task for as long as the test wants."""
+
+    begun: "SimpleQueue[int]" = SimpleQueue()
+    go_on = threading.Event()
+
+    def work(self, task_id: int) -> None:
+        self.begun.put(task_id)
+        assert self.go_on.wait(30)
+
+
+def test_tasks_that_wait_hold_up_no_delivery_and_are_worked_on_in_turn(
+    runtime: Runtime, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `/route stop` among them, and the round that looks for lost tasks."""
+    monkeypatch.setattr(celery_app, "_current", [])
+    delivered: SimpleQueue[int] = SimpleQueue()
+
+    def deliver(delivery_id: int) -> None:
+        delivered.put(delivery_id)
+
+    jobs = Held(Worker(runtime, deliver))
+    app = make_celery(redis_url, 15)
+    celery_app.use(jobs, tasks_at_once=1)
+    queue = CeleryQueue(app)
+    with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False, shutdown_timeout=30):
+        for task_id in (1, 2, 3):
+            queue.work(task_id)
+        assert jobs.begun.get(timeout=30) == 1
+        queue.deliver(4)
+        assert delivered.get(timeout=10) == 4
+        jobs.go_on.set()
+        assert [jobs.begun.get(timeout=30) for _ in range(2)] == [2, 3]
+        celery_app._current.clear()
