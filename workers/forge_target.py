@@ -78,7 +78,7 @@ class ForgeTarget:
         task = run.task()
         if not task.head_sha:  # nothing was pushed
             return False
-        pull = self.forge.find_pull_request(self.repository, task.branch)
+        pull = self._pull_of(task)
         if pull is None:
             return False
         self._record(run, pull)
@@ -126,6 +126,16 @@ class ForgeTarget:
         )
         self._record(run, pull)
         self._ask_for_reviews(run, work.source.config, pull)
+
+    def _pull_of(self, task: Task) -> PullRequestInfo | None:
+        """Return the PR that the pushed commit is in, open or not.
+
+        A branch under repair may have had others, which were merged or closed without it.
+        """
+        pull = self.forge.find_pull_request(self.repository, task.branch)
+        if pull is None or pull.state == "open" or task.branch.startswith(BRANCH_PREFIX):
+            return pull
+        return pull if pull.head_sha == task.head_sha else None
 
     def _record(self, run: Run, pull: PullRequestInfo) -> None:
         with run.lease.transaction() as (session, task):
@@ -203,8 +213,7 @@ class ForgeTarget:
         except PushError as error:
             run.note(f"{error} A PR to the branch is opened instead.")
             return False
-        run.update(head_sha=commit)
-        pull = self.forge.find_pull_request(self.repository, branch)
+        pull = self._pull_of(run.update(head_sha=commit))
         if pull is not None:
             self._record(run, pull)
         else:

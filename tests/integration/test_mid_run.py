@@ -15,7 +15,7 @@ from sandbox.errors import RemoteRefused, RemoteUnavailable
 from sandbox.remotes import GitRemote
 from sandbox.setup_sharing import of_default_branch, of_tree
 from store.states import TaskState
-from store.tables import Task
+from store.tables import Outcome, Task
 from store.types import utc_now
 from tests.support.quick_mirror import LocalMirror
 from tests.support.whole_run import REPOSITORY, WholeRun
@@ -152,6 +152,23 @@ def test_push_fixes_overwrites_no_commit_of_a_person(runs: WholeRun) -> None:
     assert story.task.pr_number != story.number
     assert story.task.state is TaskState.PUBLISHED
     assert story.parents() == (later,)
+
+
+def test_a_fix_on_a_branch_is_not_the_pr_that_the_branch_had_before(runs: WholeRun) -> None:
+    """A branch that lives on is merged now and then: what became of those PRs was decided before the fix."""
+    hub = runs.hub
+    hub.push("main", {".acrouter.yml": "on_ci_failure: true\npush_fixes: true\nrerun_flakes: false\n"})
+    hub.push("develop", {"first.txt": "a\n"})
+    hub.merge(hub.open_pull_request("The first release", head="develop"))
+    sha = hub.push("develop", {"second.txt": "b\n"})
+    hub.fail_ci(sha, "develop", jobs=[("test", "FAILED tests/test_cart.py::test_total")])
+    runs.settle()
+    with runs.database.session() as session:
+        task = session.exec(select(Task).where(Task.base_sha == sha)).one()
+        outcomes = session.exec(select(Outcome.kind).where(Outcome.task_id == task.id)).all()
+    assert hub.branches()["develop"] == task.head_sha != sha
+    assert (task.state, task.pr_number, task.reason) == (TaskState.PUBLISHED, None, "The fix is on develop.")
+    assert list(outcomes) == []
 
 
 def test_a_push_whose_answer_was_lost_is_found_and_not_handed_in_twice(
