@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlmodel import col, select
 
 from routing import RoutingDecision
@@ -18,7 +20,7 @@ from workers import attempts, endpoints, leases, recovery
 from workers.attempts import Attempted
 from workers.context import Work, prepared
 from workers.endings import none_answered, why_none_answered, why_nothing
-from workers.errors import ForgeError, ForgeTemporary, LeaseLost, NoEndpointAnswers, TargetGone
+from workers.errors import ForgeError, ForgeTemporary, LeaseLost, NoEndpointAnswers, PipelineError, TargetGone
 from workers.history import record
 from workers.interrupted import write_off
 from workers.reports import try_report
@@ -33,7 +35,7 @@ MAX_TRIES = 5
 """Workers that may be lost with one task before it is given up."""
 MAX_REFUSED_TRIES = 3
 """Tries that one task makes while GitHub refuses: some refusals are of the moment (a replica that lags, a clock, a
-check against abuse), and what was paid for is kept."""
+check against abuse), and what was paid for is kept. The same goes for a database that does not answer."""
 _PAUSE = timedelta(seconds=30)
 """Before the second try after a refusal, or while GitHub or the models do not answer. The next ones are longer."""
 _LONGEST_PAUSE = timedelta(minutes=30)
@@ -196,11 +198,9 @@ def _to_its_end(run: Run) -> None:
         pipeline(run, target_of(run))
     except LeaseLost:
         raise
-    except StoppedByPerson as stop:
-        _end(run, TaskState.STOPPED, str(stop))
     except HandBack as reason:
         _back_to_the_queue(run, str(reason))
-    except (TargetClosed, TargetMoved) as reason:
+    except (StoppedByPerson, TargetClosed, TargetMoved) as reason:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))
@@ -208,6 +208,10 @@ def _to_its_end(run: Run) -> None:
         _wait(run, str(reason), getattr(reason, "retry_at", None))
     except (ForgeError, RemoteRefused) as reason:
         _ask_again(run, reason)
+    except (OperationalError, InterfaceError, NoConnectionLeft) as error:
+        # Where it is away still this fails too, and the task comes back when its lease has run out.
+        _log.warning("task.database_away", error=str(error))
+        _ask_again(run, PipelineError("The database did not answer for a moment."))
     except NoModelLeft as reason:
         made = _attempts(run)
         if none_answered(made):
@@ -237,10 +241,14 @@ def _wait(run: Run, reason: str, retry_at: datetime | None) -> None:
     _back_to_the_queue(run, reason, until=min(max(retry_at or now, now + pause), since + LONGEST_WAIT), since=since)
 
 
-def _ask_again(run: Run, reason: ForgeError | RemoteRefused) -> None:
-    """GitHub refused: another worker tries, up to `MAX_REFUSED_TRIES` times."""
-    tries = run.task().tries
-    if tries < MAX_REFUSED_TRIES:
+def _ask_again(run: Run, reason: PipelineError | RemoteRefused) -> None:
+    """GitHub refused, or the database was away: another worker tries, up to `MAX_REFUSED_TRIES` times.
+
+    At the command line nobody would: a person waits there.
+    """
+    task = run.task()
+    tries = task.tries
+    if tries < MAX_REFUSED_TRIES and task.kind is not TaskKind.LOCAL:
         _back_to_the_queue(run, str(reason), until=utc_now() + _PAUSE * 4 ** (tries - 1), counts=True)
     else:
         _end(run, TaskState.STOPPED if isinstance(reason, TargetGone) else TaskState.FAILED, str(reason))

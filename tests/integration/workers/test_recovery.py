@@ -1,10 +1,13 @@
 """A worker goes on from what a lost one left: nothing is done twice, and nothing that was paid for is forgotten."""
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
 import pytest
+from sqlalchemy import text
 from sqlmodel import select
 
 from routing import RoutingDecision
@@ -18,7 +21,7 @@ from tests.support.forge import NoSandboxes, make_runtime
 from tests.support.rows import add_attempt, add_task, settings
 from workers import attempts, budgets, leases, recovery
 from workers.context import Work
-from workers.pipeline import work_on
+from workers.pipeline import MAX_REFUSED_TRIES, work_on
 from workers.run import Run
 from workers.runtime import Runtime
 
@@ -179,3 +182,53 @@ def test_an_early_end_leaves_no_attempt_running(runtime: Runtime, repository: Pa
     assert "No sandbox of base is started" in task.reason
     with runtime.database.session() as session:
         assert session.exec(select(Attempt.state)).all() == [AttemptState.FAILED]
+
+
+class AsksADatabaseThatIsAway:
+    """A target during whose look the database takes no connections."""
+
+    def adopt(self, run: Run) -> bool:
+        with taking_no_connections(run.runtime.database):
+            return bool(run.task().head_sha)
+
+
+@contextmanager
+def taking_no_connections(database: Database) -> Iterator[None]:
+    """As while Postgres starts again: who is connected is thrown out, and nobody is let in."""
+    name, server = database.engine.url.database, Database(str(database.url).rpartition("/")[0] + "/postgres")
+    with server.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+
+        def let_in(whether: bool) -> None:
+            connection.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS {whether}'))
+
+        let_in(False)
+        connection.execute(
+            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"), {"name": name}
+        )
+        try:
+            yield
+        finally:
+            let_in(True)
+    server.dispose()
+
+
+@pytest.mark.postgres
+def test_a_database_that_is_away_for_a_moment_ends_no_task(
+    postgres_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = make_runtime(postgres_database, settings())
+    task_id = add_task(runtime.database)
+    attempt_id = add_attempt(runtime.database, task_id, state=AttemptState.VERIFIED, score=0.9)
+    monkeypatch.setattr("workers.pipeline.target_of", lambda _run: AsksADatabaseThatIsAway())
+    for _ in range(MAX_REFUSED_TRIES - 1):
+        work_on(runtime, task_id)
+        task = row(runtime, task_id)
+        assert (task.state, task.lease_owner) == (TaskState.QUEUED, ""), task.reason
+        assert task.reason == "The database did not answer for a moment."
+        assert task.not_before is not None
+        with runtime.database.session() as session:
+            session.get_one(Task, task_id).not_before = None
+    work_on(runtime, task_id)
+    assert row(runtime, task_id).state is TaskState.FAILED, "it will not do, and somebody has to look"
+    with runtime.database.session() as session:
+        assert session.get_one(Attempt, attempt_id).score == 0.9, "what was paid for is kept"
