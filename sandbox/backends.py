@@ -23,7 +23,8 @@ def choose_backend(
     """Return a backend that works here: for `auto` Docker where its daemon answers, else bubblewrap.
 
     Raises:
-        SandboxUnavailable: what was asked for, or anything at all, cannot be used; the message says what to install.
+        SandboxUnavailable: what was asked for, or anything at all, cannot be used; the message says what to install, or
+            which setting Docker cannot fulfil.
     """
     reasons = []
     if kind in ("auto", "docker"):
@@ -35,6 +36,7 @@ def choose_backend(
         except SandboxUnavailable as error:
             reasons.append(str(error))
         else:
+            docker.require_settings()  # another sandbox in its place would be a weaker one than was asked for
             return docker
     if kind in ("auto", "bubblewrap"):
         bubblewrap = BubblewrapBackend(data_dir, limits)

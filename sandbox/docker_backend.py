@@ -33,6 +33,7 @@ OWNER_LABEL = "acrouter.owner"
 INSTANCE_LABEL = "acrouter.instance"
 _ENVIRONMENTS = "acrouter/env"
 _START_TIMEOUT_S = 60.0
+_LEAST_CPUS = 0.01
 
 
 class DockerBackend:
@@ -80,6 +81,32 @@ class DockerBackend:
             self._api.ping()
         except (docker.errors.DockerException, requests.RequestException) as error:
             raise _unavailable(error) from error
+
+    def require_settings(self) -> None:
+        """Make sure that the daemon can start what the settings describe: it would refuse each sandbox, one by one.
+
+        Raises:
+            SandboxUnavailable: it cannot; the message names the setting.
+        """
+        with _docker_errors("ask the daemon what it offers"):
+            daemon = self._api.info()
+        runtimes = sorted(daemon.get("Runtimes") or {})
+        # A containerd shim goes by its full name or path, and the daemon lists none that it was not told of.
+        listed = self._runtime and not {".", "/"} & set(self._runtime)
+        if listed and runtimes and self._runtime not in runtimes:
+            raise SandboxUnavailable(
+                f"ACROUTER_SANDBOX_RUNTIME: the Docker daemon knows no runtime '{self._runtime}'. "
+                f"It knows {', '.join(runtimes)}."
+            )
+        processors = int(daemon.get("NCPU") or 0)
+        for setting, cpus in (
+            ("ACROUTER_SANDBOX_CPUS", self._limits.cpus),
+            ("ACROUTER_SERVICE_CPUS", self._limits.service_cpus),
+        ):
+            if processors and not _LEAST_CPUS <= cpus <= processors:
+                raise SandboxUnavailable(
+                    f"{setting}={cpus:g}: Docker takes {_LEAST_CPUS:g} to {processors}, the processors of its machine."
+                )
 
     def ensure_base(self, progress: Progress | None = None) -> str:
         with _docker_errors("look for the base image"):

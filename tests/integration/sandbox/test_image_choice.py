@@ -88,6 +88,30 @@ def test_who_may_not_use_the_daemon_is_not_told_to_install_it(tmp_path: Path, mo
 
 
 @pytest.mark.docker
+@pytest.mark.parametrize("kind", ["auto", "docker"])
+@pytest.mark.parametrize(
+    ("limits", "runtime", "told"),
+    [
+        (Limits(), "rnsc", r"^ACROUTER_SANDBOX_RUNTIME: the Docker daemon knows no runtime 'rnsc'\. It knows .*runc"),
+        (Limits(cpus=4096), "", r"^ACROUTER_SANDBOX_CPUS=4096: Docker takes 0\.01 to \d+, the processors"),
+        (Limits(cpus=0.001), "", r"^ACROUTER_SANDBOX_CPUS=0\.001: "),
+        (Limits(service_cpus=4096), "", r"^ACROUTER_SERVICE_CPUS=4096: "),
+    ],
+)
+def test_what_docker_would_refuse_of_each_sandbox_is_told_at_the_start(
+    tmp_path: Path, kind: str, limits: Limits, runtime: str, told: str
+) -> None:
+    with pytest.raises(SandboxUnavailable, match=told):
+        choose_backend(kind, base_image="acrouter/base:1", data_dir=tmp_path, limits=limits, runtime=runtime)  # type: ignore[arg-type]
+
+
+@pytest.mark.docker
+def test_a_runtime_that_is_a_shim_need_not_be_listed(tmp_path: Path) -> None:
+    shim = "io.containerd.runsc.v1"
+    choose_backend("docker", base_image="acrouter/base:1", data_dir=tmp_path, limits=Limits(), runtime=shim)
+
+
+@pytest.mark.docker
 def test_both_recipes_share_their_contents() -> None:
     dockerfile = (Path(build.__file__).parent / "Dockerfile").read_text(encoding="utf-8")
     for name in ("packages.txt", "requirements.txt", "provision.sh"):
