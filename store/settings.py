@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65_535)
     public_url: str = ""
     """Where people reach this server; used for links in comments. Empty: no links."""
-    max_body_bytes: int = 25 * 1024 * 1024
+    max_body_bytes: int = Field(25 * 1024 * 1024, gt=0)
     """Largest webhook body; GitHub sends up to 25 MB."""
 
     github_app_id: int | None = None
@@ -47,15 +47,15 @@ class Settings(BaseSettings):
     github_webhook_secret_file: Path | None = None
     github_api_url: str = "https://api.github.com"
     github_web_url: str = "https://github.com"
-    github_read_pause_s: float = 0.0
+    github_read_pause_s: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Pause between two reads of one client. PyGithub's own default is 0.25."""
-    github_write_pause_s: float = 1.0
+    github_write_pause_s: float = Field(1.0, ge=0, allow_inf_nan=False)
     """Pause between two writes, as GitHub's best practices ask for."""
     trigger_label: str = "acrouter"
     onboarding: Literal["required", "off"] = "required"
     """`required`: a repository without `.acrouter.yml` gets a PR that proposes one, and no work starts there before it
     is merged. `off`: work starts without one."""
-    sweep_every_s: float = Field(300, gt=0)
+    sweep_every_s: float = Field(300, gt=0, allow_inf_nan=False)
     """How often GitHub is asked for webhooks that did not arrive."""
 
     github_client_id: str = ""
@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     """Who of them may retry what failed. Written as `dashboard_allowed`."""
     dashboard_admins: str = ""
     """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
-    dashboard_session_hours: float = Field(12.0, gt=0)
+    dashboard_session_hours: float = Field(12.0, gt=0, allow_inf_nan=False)
     dashboard_secret: SecretStr | None = None
     """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
     dashboard_secret_file: Path | None = None
@@ -83,8 +83,8 @@ class Settings(BaseSettings):
     `api:LITELLM_MODEL`."""
     memory_capacity: int = Field(20_000, gt=0)
     """Entries kept in the memory, those of the newest attempts."""
-    reward_score_weight: float = Field(1.0, gt=0)
-    reward_usd_weight: float = Field(0.1, ge=0)
+    reward_score_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    reward_usd_weight: float = Field(0.1, ge=0, allow_inf_nan=False)
     voter_weights: dict[str, float] = Field(
         {"dimension_best": 1.0, "memory_knn": 1.5, "bandit": 1.0}, examples=[{"bandit": 2}]
     )
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     policy_model: str = ""
     """The name under which that server serves the policy model or its adapter."""
     policy_api_key: SecretStr | None = None
-    policy_deadline_s: float = Field(1.5, gt=0, le=60)
+    policy_deadline_s: float = Field(1.5, gt=0, le=60, allow_inf_nan=False)
     """The policy voter abstains when its model takes longer."""
     logreg_file: Path | None = None
     """The `logreg` voter's model, made by `acrouter train logreg`. Empty: no such voter."""
@@ -119,11 +119,11 @@ class Settings(BaseSettings):
     max_tasks_per_target: int = Field(5, ge=1)
     """Circuit breaker: tasks started on one issue or PR within 24 hours."""
     step_limit: int = Field(40, ge=1)
-    attempt_timeout_s: float = Field(1800, gt=0)
-    command_timeout_s: float = Field(60, gt=0)
-    test_timeout_s: float = Field(600, gt=0)
-    setup_timeout_s: float = Field(600, gt=0)
-    model_timeout_s: float = Field(120, gt=0)
+    attempt_timeout_s: float = Field(1800, gt=0, allow_inf_nan=False)
+    command_timeout_s: float = Field(60, gt=0, allow_inf_nan=False)
+    test_timeout_s: float = Field(600, gt=0, allow_inf_nan=False)
+    setup_timeout_s: float = Field(600, gt=0, allow_inf_nan=False)
+    model_timeout_s: float = Field(120, gt=0, allow_inf_nan=False)
 
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     sandbox_image: str = "acrouter/base:1"
@@ -135,12 +135,12 @@ class Settings(BaseSettings):
     sandbox_runtime: str = ""
     """Docker's runtime for sandboxes, such as gVisor's `runsc`. Empty: the daemon's default."""
     sandbox_memory_mb: int = Field(2048, ge=64)
-    sandbox_cpus: float = Field(1.0, gt=0)
+    sandbox_cpus: float = Field(1.0, gt=0, allow_inf_nan=False)
     sandbox_pids: int = Field(512, ge=16)
     sandbox_disk_mb: int = Field(2048, ge=16)
     service_memory_mb: int = Field(2048, ge=64)
     """Memory of each service beside a sandbox; half of it may be what the service writes."""
-    service_cpus: float = Field(1.0, gt=0)
+    service_cpus: float = Field(1.0, gt=0, allow_inf_nan=False)
     max_services: int = Field(5, ge=0, le=5)
     """Services beside one sandbox. A repository that asks for more gets none, and nothing is verified there."""
 
@@ -155,9 +155,9 @@ class Settings(BaseSettings):
 
     concurrency: int = Field(2, ge=1)
     """Tasks that one process works on at once."""
-    lease_s: float = Field(60, gt=0)
+    lease_s: float = Field(60, gt=0, allow_inf_nan=False)
     """A worker that has not renewed its lease for this long has lost its task."""
-    reconcile_every_s: float = Field(15, gt=0)
+    reconcile_every_s: float = Field(15, gt=0, allow_inf_nan=False)
 
     scrub_high_entropy: bool = False
     """Take long random-looking words (40 characters and more) out of every text that leaves, besides known formats. It

@@ -44,7 +44,7 @@ def up(
 
 
 def worker(
-    concurrency: int = typer.Option(0, help="Tasks to work on at once. Default: ACROUTER_CONCURRENCY."),
+    concurrency: int = typer.Option(0, min=0, help="Tasks to work on at once. Default: ACROUTER_CONCURRENCY."),
 ) -> None:
     """Work on tasks from the queue (needs REDIS_URL and a shared DATABASE_URL)."""
     from bot.assembly import make_jobs, make_runtime, open_database, require_github

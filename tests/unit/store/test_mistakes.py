@@ -23,6 +23,11 @@ from store.settings import load_settings
         ),
         ("ACROUTER_VOTER_WEIGHTS", '{"bandit": "two"}', r"ACROUTER_VOTER_WEIGHTS \(bandit\)=two: "),
         ("ACROUTER_DAY_BUDGET_USD", "nan", "ACROUTER_DAY_BUDGET_USD=nan: "),
+        ("ACROUTER_ATTEMPT_TIMEOUT_S", "inf", "ACROUTER_ATTEMPT_TIMEOUT_S=inf: "),
+        ("ACROUTER_LEASE_S", "inf", "ACROUTER_LEASE_S=inf: "),
+        ("ACROUTER_REWARD_USD_WEIGHT", "inf", "ACROUTER_REWARD_USD_WEIGHT=inf: "),
+        ("ACROUTER_GITHUB_WRITE_PAUSE_S", "-1", "ACROUTER_GITHUB_WRITE_PAUSE_S=-1: "),
+        ("ACROUTER_MAX_BODY_BYTES", "0", "ACROUTER_MAX_BODY_BYTES=0: "),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str) -> None:
