@@ -40,6 +40,8 @@ def request_stop(
         if not task.state.is_open:
             return None
         task.stop_requested_by = by
+        if task.state is TaskState.QUEUED:
+            task.not_before = None  # its worker is about to let it go; the next one need not wait
         session.add(task)
         if task.state is TaskState.QUEUED and not task.lease_owner:
             write_off(session, task)  # a worker that was lost may have left something open

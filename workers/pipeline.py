@@ -278,9 +278,15 @@ def _tell_if_due(runtime: Runtime, task_id: int) -> None:
 def _back_to_the_queue(
     run: Run, reason: str, *, until: datetime | None = None, since: datetime | None = None, counts: bool = False
 ) -> None:
-    """The next worker goes on from the database, not before `until`. The try `counts` where the task is to blame."""
+    """The next worker goes on from the database, not before `until`. The try `counts` where the task is to blame.
+
+    What a person wants ended in the meantime waits for nothing.
+    """
     with run.lease.transaction() as (session, task):
         write_off(session, task)
+        if task.stop_requested_by:
+            record(session, task, TaskState.STOPPED, f"Stopped by {task.stop_requested_by}.")
+            return
         if not counts:
             task.tries -= 1
         task.not_before = until
