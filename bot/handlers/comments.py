@@ -1,6 +1,7 @@
 """Commands in new comments."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from bot.commands import Command, Verb, parse_commands
 from bot.errors import CommandError
@@ -64,6 +65,8 @@ def _carry_out(context: Context, event: CommentCreated, command: Command, rules:
                 context, replace(again, trigger_key=_key(context, event)), rules, marker=_marker(event, "retry")
             )
         case Verb.STOP:
+            if _asked_for_later(context, event):
+                return "the task here was asked for later"
             if request_stop(context.database, context.queue, context.repository.id, event.number, event.sender.login):
                 return None
             if _was_stopped(context, event):
@@ -147,6 +150,20 @@ def _task_here(context: Context, event: CommentCreated) -> int:
 def _task_or_none(context: Context, event: CommentCreated) -> int | None:
     task = latest_task(context.database, context.repository.id, event.number)
     return task.id if task is not None else None
+
+
+def _asked_for_later(context: Context, event: CommentCreated) -> bool:
+    """Whether the newest task was asked for after this comment, or by it: a webhook may come late, or once more."""
+    task = latest_task(context.database, context.repository.id, event.number)
+    asked = (task.trigger_key or "") if task is not None else ""
+    kind, _, which = asked.removeprefix(f"{context.repository.id}/").partition("/")
+    match kind:
+        case "comment":
+            return int(which) >= event.comment_id
+        case "labeled":
+            return datetime.fromisoformat(which.rpartition("/")[2]) > event.at
+        case _:
+            return False
 
 
 def _was_stopped(context: Context, event: CommentCreated) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.events import Commit, Pushed, Sender
+from bot.events import Commit, IssueLabeled, Pushed, Sender
 from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
 from store.states import TaskState, Trigger
@@ -319,8 +319,36 @@ def test_two_hooks_for_one_comment_start_one_task_even_after_its_end(story: Stor
 
 
 def test_two_hooks_for_one_stop_say_nothing_wrong(story: Story) -> None:
-    story.comment("/route fix")
+    story.comment("/route fix", comment_id=6)
     story.comment("/route stop", comment_id=7)
     story.comment("/route stop", comment_id=7)
     assert [task.state for task in story.tasks()] == [TaskState.STOPPED]
     assert story.forge.replies == {}
+
+
+def test_a_stop_whose_hook_comes_again_ends_nothing_that_was_asked_for_since(story: Story) -> None:
+    story.label()
+    story.comment("/route stop", comment_id=7)
+    story.comment("/route fix", comment_id=8)
+    assert story.comment("/route stop", comment_id=7) == "the task here was asked for later"
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED, TaskState.QUEUED]
+    assert story.forge.replies == {}
+    story.comment("/route stop", comment_id=9)
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED] * 2
+
+
+def test_a_comment_that_stops_a_task_and_starts_another_does_so_however_often_it_is_told(story: Story) -> None:
+    story.label()
+    for _ in range(2):
+        story.comment("/route stop\n\n/route fix", comment_id=5)
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED, TaskState.QUEUED]
+
+
+@pytest.mark.parametrize(
+    ("labelled", "state"), [("2026-01-01T00:00:01Z", TaskState.QUEUED), ("2025-12-31T23:59:59Z", TaskState.STOPPED)]
+)
+def test_a_late_stop_ends_what_the_label_started_before_it(story: Story, labelled: str, state: TaskState) -> None:
+    sender = Sender("maintainer", is_bot=False)
+    story.tell(IssueLabeled(REPOSITORY, sender, 1, "Title", "", "acrouter", is_open=True, at=labelled))
+    story.comment("/route stop")
+    assert [task.state for task in story.tasks()] == [state]
