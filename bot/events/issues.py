@@ -27,6 +27,7 @@ class IssueClosed:
     repository: RepositoryFact
     sender: Sender
     number: int
+    at: datetime
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def read_issues(payload: Payload) -> IssueLabeled | IssueClosed | Ignored:
         return ignored
     issue = payload.object("issue")
     if payload.text("action") == "closed":
-        return IssueClosed(repository_of(payload), sender_of(payload), issue.number("number"))
+        number, at = issue.number("number"), issue.moment("closed_at")
+        return IssueClosed(repository_of(payload), sender_of(payload), number, at)
     label = payload.optional_object("label")
     return IssueLabeled(
         repository=repository_of(payload),

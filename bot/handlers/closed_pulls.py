@@ -4,6 +4,7 @@ from functools import partial
 
 from bot.events import PullRequestClosed
 from bot.handlers.context import Context
+from bot.handlers.late import is_open_again
 from bot.handlers.reverts import reverted, reverts_in
 from bot.handlers.rules import may_write
 from store.states import OutcomeKind
@@ -26,9 +27,12 @@ def pull_request_closed(context: Context, event: PullRequestClosed) -> str | Non
         "merge_sha": event.merge_sha,
         "head_sha": event.head_sha,
     }
-    stopped = request_stop(
-        context.database, context.queue, context.repository.id, event.number, event.sender.login, why="who closed it"
-    )
+    stopped = None
+    if not is_open_again(context, event.number, event.at):
+        stopped = request_stop(
+            *(context.database, context.queue, context.repository.id, event.number, event.sender.login),
+            why="who closed it",
+        )
     for task in tasks:
         context.record_outcome(task, kind, ref=ref, at=event.at, data=data)
     reverting = event.merged and _reverting(context, event)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from sqlmodel import col, select
 
@@ -26,7 +26,7 @@ from store.tables import Task
 from tests.support.forge import MemoryForge, make_runtime
 from tests.support.rows import add_repository, settings
 from workers.errors import TargetGone
-from workers.ports import BranchHead, CiFailure, FailedJob, Permission, PullRequestInfo, RepositoryRef
+from workers.ports import BranchHead, CiFailure, FailedJob, IssueInfo, Permission, PullRequestInfo, RepositoryRef
 from workers.runtime import Runtime
 
 REPOSITORY = RepositoryFact(42, "octo/tools", "main", False, 7)
@@ -44,6 +44,8 @@ class StoryForge(MemoryForge):
     teams: dict[str, set[str]] = field(default_factory=dict)
     replies: dict[int, dict[str, str]] = field(default_factory=dict)
     heads: dict[str, str] = field(default_factory=lambda: {"main": "a" * 40})
+    closed: set[int] = field(default_factory=set)
+    """Issues and PRs that are not open."""
     issues: dict[int, PullRequestInfo] = field(default_factory=dict)
     """PRs by number."""
     proposals: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +79,11 @@ class StoryForge(MemoryForge):
     def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None:
         sha = self.heads.get(name)
         return BranchHead(name, sha) if sha else None
+
+    def issue(self, repository: RepositoryRef, number: int) -> IssueInfo:
+        self._enter("issue")
+        state: Literal["open", "closed"] = "closed" if number in self.closed else "open"
+        return IssueInfo(number, "The total is wrong", "", state, "ada")
 
     def default_branch(self, repository: RepositoryRef) -> BranchHead:
         return BranchHead("main", self.heads["main"])

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from bot.events import Commit, IssueLabeled, Pushed, Sender
+from bot.events import Commit, IssueClosed, IssueLabeled, PullRequestClosed, Pushed, Sender
 from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
-from store.states import TaskState, Trigger
+from store.states import TaskKind, TaskState, Trigger
 from store.tables import ConfigurationFile, Repository
+from store.types import utc_now
 from tests.support.rows import add_attempt, add_repository, add_task
 from tests.support.story import NOW, REPOSITORY, Story, StoryForge
 from workers import budgets
@@ -352,3 +353,28 @@ def test_a_late_stop_ends_what_the_label_started_before_it(story: Story, labelle
     story.tell(IssueLabeled(REPOSITORY, sender, 1, "Title", "", "acrouter", is_open=True, at=labelled))
     story.comment("/route stop")
     assert [task.state for task in story.tasks()] == [state]
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_late_word_of_a_closed_issue_ends_no_work_on_it_once_it_is_open_again(story: Story, is_closed: bool) -> None:
+    story.forge.closed = {1} if is_closed else set()
+    story.label()
+    told = story.tell(IssueClosed(REPOSITORY, Sender("ada", False), 1, NOW))
+    assert told == (None if is_closed else "it was opened again since")
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED if is_closed else TaskState.QUEUED]
+
+
+def test_an_issue_that_is_closed_while_a_task_is_at_work_is_not_asked_about(story: Story) -> None:
+    story.label()
+    story.tell(IssueClosed(REPOSITORY, Sender("ada", False), 1, utc_now()))
+    assert "issue" not in story.forge.calls
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED]
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_late_word_of_a_closed_pr_ends_no_work_on_it_once_it_is_open_again(story: Story, is_closed: bool) -> None:
+    story.forge.closed = {9} if is_closed else set()
+    add_task(story.database, kind=TaskKind.PULL_REQUEST, target="42/pull/9", target_number=9)
+    ada = Sender("ada", False)
+    story.tell(PullRequestClosed(REPOSITORY, ada, ada, 9, "", "", False, "", "feature", "d" * 40, 42, NOW))
+    assert [task.state for task in story.tasks()] == [TaskState.STOPPED if is_closed else TaskState.QUEUED]
