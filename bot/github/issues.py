@@ -91,19 +91,22 @@ def find_comment(issue: Issue, marker: str, login: str) -> IssueComment | None:
 
 
 def set_state_label(repository: Repository, number: int, state: StateLabel, trigger: str) -> None:
-    """Have exactly the label of `state` among those of ours, which begin with `trigger`; on an ending that goes too."""
+    """Have exactly the label of `state` among those of ours, which begin with `trigger`; on an ending that goes too.
+
+    To GitHub a label is the same in every spelling, and people may have made it in another one.
+    """
     url = f"{repository.url}/issues/{number}/labels"
     _, present = repository.requester.requestJsonAndCheck("GET", url, parameters={"per_page": "100"})
-    names = {label["name"] for label in present}
+    names = {label["name"].casefold(): label["name"] for label in present}
     wanted = f"{trigger}:{state}" if state != "none" else ""
-    if wanted and wanted not in names:
+    if wanted and wanted.casefold() not in names:
         _ensure_label(repository, wanted, *_COLOURS[state])
         repository.requester.requestJsonAndCheck("POST", url, input={"labels": [wanted]})
     obsolete = {f"{trigger}:{other}" for other in _COLOURS} - {wanted}
     if state in _ENDINGS:
         obsolete.add(trigger)
-    for name in sorted(obsolete & names):
-        _remove_label(repository, url, name)
+    for name in sorted({name.casefold() for name in obsolete} & names.keys()):
+        _remove_label(repository, url, names[name])
 
 
 def _known_comment(issue: Issue, known_id: int | None) -> IssueComment | None:

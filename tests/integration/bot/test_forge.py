@@ -163,6 +163,17 @@ def test_the_labels_follow_the_state(shop: GitHubServer, forge: GitHubForge, rep
     assert shop.labels(number) == {"acrouter:merged", "good first issue"}
 
 
+def test_a_label_that_people_spell_in_another_way_goes_too(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    """To GitHub `ACRouter` and `acrouter` are one label, which starts a task in either spelling."""
+    number = shop.open_issue("Bug")
+    shop.label(number, "ACRouter")
+    shop.label(number, "ACRouter:working")
+    forge.set_state_label(repository, number, "failed", "acrouter")
+    assert shop.labels(number) == {"acrouter:failed"}
+
+
 def test_a_pull_request_is_opened_once(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
     shop.push("acrouter/task-1", {"cart.py": "def total(prices):\n    return sum(prices)\n"})
     pulls = [
