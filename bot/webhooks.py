@@ -5,6 +5,7 @@ https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
 
 import re
 from http import HTTPStatus
+from time import monotonic
 
 import msgspec
 import structlog
@@ -20,6 +21,8 @@ from store.tracing import root_span
 _log = structlog.get_logger(__name__)
 _SHORT = 256 * 1024
 """Bytes that are looked at between two other requests; more goes to a thread."""
+_TELL_EVERY_S = 60.0
+"""Anybody can send what is refused: the log is not theirs to fill."""
 _NAME = re.compile(rb"[A-Za-z0-9_.:\-]{1,100}")
 _SPELT = {b"x-github-delivery": "X-GitHub-Delivery", b"x-github-event": "X-GitHub-Event"}
 # A browser that is led here shows and runs nothing.
@@ -50,16 +53,29 @@ class WebhookGate:
         self._secret = secret
         self._max_body_bytes = max_body_bytes
         self._ingest = ingest
+        self._refused = 0
+        self._tell_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             start, body = _ANSWERS[await self._take(scope, receive)]
         except _Refused as refusal:
+            self._tell(refusal)
             start, body = _answer(refusal.status, {"detail": str(refusal)})
         except _SenderGone:
             return
         await send(start)
         await send(body)
+
+    def _tell(self, refusal: "_Refused") -> None:
+        """Log why something was refused: a secret that was changed on one side alone shows nowhere else."""
+        if refusal.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+            return
+        self._refused += 1
+        now = monotonic()
+        if now >= self._tell_at:
+            _log.warning("webhook.refused", reason=str(refusal), count=self._refused)
+            self._refused, self._tell_at = 0, now + _TELL_EVERY_S
 
     async def _take(self, scope: Scope, receive: Receive) -> str:
         """Store one delivery and have a worker woken. Nothing else happens before GitHub has its answer."""

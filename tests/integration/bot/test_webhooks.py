@@ -21,6 +21,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 from starlette.types import Message
+from structlog.testing import capture_logs
 
 from bot.errors import NotStoredError
 from bot.inbox import arrival
@@ -261,6 +262,22 @@ def test_what_is_not_from_github_is_refused(
     assert answer.json()["detail"]
     assert stored(database) == []
     assert queue.deliveries == []
+
+
+def test_a_secret_that_was_changed_on_one_side_alone_shows_in_the_log_which_strangers_cannot_fill(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("bot.webhooks.monotonic", lambda: now)
+    changed = {"X-Hub-Signature-256": sign(BODY, "the new secret")}
+    with capture_logs() as logs:
+        for _ in range(3):
+            client.post("/webhooks/github", content=BODY, headers=headers(BODY, changes=dict(changed)))
+        now += 60
+        client.post("/webhooks/github", content=BODY, headers=headers(BODY, changes=dict(changed)))
+    told = [line for line in logs if line["event"] == "webhook.refused"]
+    assert [(line["log_level"], line["count"]) for line in told] == [("warning", 1), ("warning", 3)]
+    assert "The App's webhook secret and ours must be the same" in told[0]["reason"]
 
 
 @pytest.mark.parametrize("unsigned", [{"X-Hub-Signature-256": None}, {"X-Hub-Signature-256": ""}])
