@@ -190,11 +190,7 @@ def _github(settings: Settings) -> Iterator[Finding]:
         yield Finding("wrong", "GitHub App", "ACROUTER_GITHUB_PRIVATE_KEY is no private key", advice)
         return
     try:
-        answer = httpx.get(
-            f"{settings.github_api_url.rstrip('/')}/app",
-            headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
-            timeout=10,
-        )
+        answer = _ask_as_app(settings, token, "/app")
     except httpx.TransportError as error:
         host = httpx.URL(settings.github_api_url).host
         found = scrub(f"{host} cannot be reached: {error or type(error).__name__}")
@@ -210,6 +206,40 @@ def _github(settings: Settings) -> Iterator[Finding]:
     app = answer.json()
     yield Finding("ok", "GitHub App", f"GitHub knows it as {app.get('slug') or app.get('name')}")
     yield from compare(app)
+    yield from _webhooks(settings, _ask_as_app(settings, token, "/app/hook/deliveries?per_page=1"))
+
+
+def _ask_as_app(settings: Settings, token: str, path: str) -> httpx.Response:
+    return httpx.get(
+        f"{settings.github_api_url.rstrip('/')}{path}",
+        headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
+        timeout=10,
+    )
+
+
+def _webhooks(settings: Settings, answer: httpx.Response) -> Iterator[Finding]:
+    """Whether the newest webhook arrived; nothing is said where GitHub has sent none or does not tell."""
+    newest = answer.json()[:1] if answer.is_success else []
+    for delivery in newest:
+        status, when = int(delivery["status_code"]), delivery["delivered_at"]
+        later = f"Until then acrouter asks for what did not arrive, every {settings.sweep_every_s:g} s."
+        if httpx.codes.is_success(status):
+            yield Finding("ok", "webhooks", f"the newest one arrived ({when})")
+        elif status == httpx.codes.UNAUTHORIZED:
+            yield Finding(
+                "warning",
+                "webhooks",
+                f"acrouter refused the newest one ({when}): its secret is not that of the App.",
+                f"Give ACROUTER_GITHUB_WEBHOOK_SECRET or _FILE the App's secret and restart. {later}",
+            )
+        else:
+            told = f"HTTP {status}" if status else str(delivery["status"])
+            yield Finding(
+                "warning",
+                "webhooks",
+                f"the newest one did not arrive ({when}): {told}",
+                f"Look whether acrouter runs and the App's webhook URL leads to it. {later}",
+            )
 
 
 def _clock(answer: httpx.Response) -> Iterator[Finding]:

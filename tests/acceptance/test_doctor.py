@@ -12,6 +12,7 @@ from tests.acceptance.conftest import installed
 from tests.support.bugs import SCRIPTED_KEY
 from tests.support.github.server import GitHubServer
 from tests.support.installation import Installation
+from tests.support.repositories import make_repository
 from tests.support.services import free_port
 
 pytestmark = [pytest.mark.docker, pytest.mark.node, pytest.mark.timeout(200)]
@@ -88,6 +89,27 @@ def test_a_key_that_is_no_key_is_told(installation: Installation) -> None:
     assert code == 1
     assert "is no private key" in said, said
     assert "docs/setup.md" in said
+
+
+def test_webhooks_that_do_not_arrive_or_are_refused_are_told(
+    installation: Installation, github: GitHubServer, tmp_path: Path
+) -> None:
+    make_repository(tmp_path / "shop", {"README.md": "# Shop\n"})
+    github.create_repository("acme/shop", tmp_path / "shop")
+    github.open_issue("The total is off", repository="acme/shop")
+    github.settle()
+    code, said = doctor(installation)
+    assert code == 0, said
+    assert "the newest one did not arrive" in said
+
+    installation.environment["ACROUTER_GITHUB_WEBHOOK_SECRET"] = "that of before it was changed at GitHub"
+    installation.start_web()
+    github.open_issue("The total is still off", repository="acme/shop")
+    github.settle()
+    code, said = doctor(installation)
+    assert code == 0, said
+    assert "its secret is not that of the App" in said
+    assert "ACROUTER_GITHUB_WEBHOOK_SECRET or _FILE" in said
 
 
 def test_offline_nobody_is_asked(installation: Installation, github: GitHubServer) -> None:
