@@ -20,7 +20,7 @@ def choose_backend(
     runtime: str = "",
     packages: Sequence[str] = (),
 ) -> Backend:
-    """Return a backend that works here: for `auto` Docker where its daemon answers, else bubblewrap.
+    """Return a backend that works: for `auto` Docker where its daemon answers; else, without `runtime`, bubblewrap.
 
     Raises:
         SandboxUnavailable: what was asked for, or anything at all, cannot be used; the message says what to install, or
@@ -38,7 +38,8 @@ def choose_backend(
         else:
             docker.require_settings()  # another sandbox in its place would be a weaker one than was asked for
             return docker
-    if kind in ("auto", "bubblewrap"):
+    # A runtime is asked for to isolate more: bubblewrap in its place would isolate less.
+    if kind == "bubblewrap" or (kind == "auto" and not runtime):
         bubblewrap = BubblewrapBackend(data_dir, limits)
         try:
             bubblewrap.check()

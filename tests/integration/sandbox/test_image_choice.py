@@ -60,6 +60,13 @@ def test_bubblewrap_is_taken_without_a_daemon(tmp_path: Path) -> None:
         choose("docker", tmp_path)
 
 
+@pytest.mark.bubblewrap
+@pytest.mark.usefixtures("no_daemon")
+def test_bubblewrap_takes_the_place_of_no_runtime_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match=r"does not answer"):
+        choose_backend("auto", base_image="acrouter/base:1", data_dir=tmp_path, limits=Limits(), runtime="runsc")
+
+
 @pytest.mark.usefixtures("no_daemon", "no_bubblewrap")
 def test_without_either_the_error_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable) as refused:
