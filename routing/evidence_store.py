@@ -1,8 +1,9 @@
 """The evidence in the database, which is the truth; every process's router catches up with it.
 
-`revision` is the writer's clock in microseconds, and always above the row's last one. Rows may be committed out of the
-order of their revisions, by a slow transaction or a clock that lags: a reader looks back over `OVERLAP` each time and
-skips what it has applied already.
+`revision` is the writer's clock in microseconds, always above the row's last one, and never below the highest: a clock
+that was ahead for a moment must not hide what comes after it. Rows may be committed out of the order of their
+revisions, by a slow transaction or a clock that lags: a reader looks back over `OVERLAP` each time and skips what it
+has applied already.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import numpy as np
 import sqlalchemy
 import structlog
 from sqlalchemy import ColumnElement, CursorResult, Row, and_, case, delete, literal, or_, update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from routing.encoders import embedding_text
@@ -59,7 +61,7 @@ def save(session: Session, evidence: Evidence, encoder: Encoder | None) -> bool:
     values: dict[str, Any] = _columns(evidence) | {
         "encoder": "" if vector is None or encoder is None else encoder.name,
         "embedding": None if vector is None else packed_vector(vector),
-        "revision": new_revision(),
+        "revision": next_revision(),
     }
     insert = insert_into(session, MemoryEntry).values(**values)
     new = insert.excluded
@@ -94,7 +96,7 @@ def save_score(session: Session, key: str, *, score: float, final: bool, at: dat
     statement = (
         update(MemoryEntry)
         .where(col(MemoryEntry.key) == key, or_(literal(final), col(MemoryEntry.final).is_(False)))
-        .values(score=score, final=final, updated_at=at, revision=later_revision(new_revision()))
+        .values(score=score, final=final, updated_at=at, revision=later_revision(next_revision()))
     )
     return _rows_changed(session, statement) > 0
 
@@ -189,6 +191,12 @@ def later_revision(revision: Any) -> ColumnElement[int]:
     """Return, in SQL, a row's next revision: the one that is given, or just above the row's own."""
     old = col(MemoryEntry.revision)
     return case((old >= revision, old + 1), else_=revision)
+
+
+def next_revision() -> ColumnElement[int]:
+    """Return, in SQL, the writer's clock, or the highest revision that there is where the clock is behind it."""
+    now, highest = new_revision(), select(sqlalchemy.func.max(aliased(MemoryEntry).revision)).scalar_subquery()
+    return case((highest > now, highest), else_=literal(now, sqlalchemy.BigInteger))
 
 
 def new_revision() -> int:

@@ -10,7 +10,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from routing.encoders import embedding_text
 from routing.errors import EncoderError
-from routing.evidence_store import later_revision, new_revision, packed_vector
+from routing.evidence_store import later_revision, next_revision, packed_vector
 from routing.types import Encoder, Vector
 from store.database import Database
 from store.tables import MemoryEntry
@@ -54,7 +54,7 @@ def reencode(
             session.execute(
                 update(MemoryEntry)
                 .where(col(MemoryEntry.id) == row_id, col(MemoryEntry.revision) == revision)
-                .values(encoder=encoder.name, embedding=packed_vector(vector), revision=later_revision(new_revision()))
+                .values(encoder=encoder.name, embedding=packed_vector(vector), revision=later_revision(next_revision()))
             )
     return len(rows)
 

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -154,6 +155,24 @@ def test_every_write_raises_the_revision_even_when_the_clock_stands(
         seen.append(rows(database)[0].revision)
 
     assert seen == sorted(set(seen))
+
+
+def test_what_is_learnt_after_a_clock_went_wrong_for_a_moment_is_not_missed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router, feed = Router(make_pool()), EvidenceFeed(database)
+    stored(database, make_evidence("a", "small", 0.5, text=FIRST), make_evidence("b", "small", 0.5, text=FIRST))
+    tomorrow = time.time_ns() + 86_400 * 10**9
+    with monkeypatch.context() as wrong:
+        wrong.setattr("time.time_ns", lambda: tomorrow)
+        stored(database, make_evidence("c", "small", 0.5, text=SECOND))
+    assert feed.catch_up(router) == 3
+    with database.session() as session:
+        assert save_score(session, "a", score=1.0, final=True, at=START)
+    stored(database, make_evidence("d", "small", 0.5, text=FIRST))
+    assert reencode(database, OtherEncoder(), batch=1) == 1
+    assert feed.catch_up(router) == 2
+    assert feed.catch_up(router) == 0
 
 
 def test_more_rows_than_a_page_arrive_all(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
