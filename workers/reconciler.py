@@ -60,7 +60,13 @@ def revive_lost_tasks(runtime: Runtime) -> None:
     with runtime.database.session() as session:
         lost = session.exec(
             select(Task)
-            .where(or_(col(Task.lease_until) < now, and_(running, col(Task.lease_until).is_(None))))
+            .where(
+                or_(
+                    # Both ways at once: SQLite would look through all that never had a lease, or no longer have it.
+                    and_(running, or_(col(Task.lease_until).is_(None), col(Task.lease_until) < now)),
+                    col(Task.lease_until) < now,
+                )
+            )
             .with_for_update(skip_locked=True, key_share=True)
         ).all()
         for task in lost:
@@ -140,5 +146,6 @@ def _unreported_tasks(runtime: Runtime) -> list[int]:
 
 def _running_tasks(runtime: Runtime) -> frozenset[str]:
     with runtime.database.reading() as session:
-        found = session.exec(select(Task.id).where(col(Task.lease_owner) != "")).all()
+        # As `lease_owner` would say too, but this has an index.
+        found = session.exec(select(Task.id).where(col(Task.lease_until).is_not(None))).all()
     return frozenset(str(row) for row in found)

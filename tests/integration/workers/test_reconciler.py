@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 from sqlmodel import select
 
 from store.database import Database
@@ -228,3 +229,23 @@ def test_history_tells_of_the_loss(runtime: Runtime) -> None:
     with runtime.database.session() as session:
         words = session.exec(select(History.message).where(History.task_id == task_id)).all()
     assert words[-1] == "The worker was lost; the task waits for the next one."
+
+
+def test_a_round_does_not_go_through_all_the_tasks_that_ever_were(sqlite_database: Database) -> None:
+    runtime, asked = make_runtime(sqlite_database, settings(), MemoryForge()), list[tuple[str, object]]()
+    event.listen(
+        sqlite_database.engine,
+        "before_cursor_execute",
+        lambda _c, _cursor, text, values, *_: asked.append((text, values)),
+    )
+    reconcile(runtime)
+    with sqlite_database.reading() as session:
+        plans = [
+            line.detail
+            for text, values in list(asked)
+            if "FROM task" in text
+            for line in session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)  # type: ignore[arg-type]
+        ]
+    searches = [plan for plan in plans if " task" in plan]
+    assert len(searches) >= 4
+    assert not [plan for plan in searches if "SCAN" in plan or "(lease_until=?)" in plan], "most have no lease"
