@@ -12,7 +12,7 @@ from workers.ports import Queue
 
 def latest_task(database: Database, repository_id: int, target_number: int) -> Task | None:
     """Return the newest task on an issue or PR; for a PR that acrouter opened, the task that opened it."""
-    with database.session() as session:
+    with database.reading() as session:
         return session.exec(
             select(Task)
             .where(

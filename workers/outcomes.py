@@ -33,7 +33,7 @@ def tasks_of_pull_request(
     if head is not None:
         pushed = and_(col(Task.branch) == head.name, col(Task.head_sha) == head.sha)
         mine = or_(mine, and_(col(Task.pr_number).is_(None), pushed))
-    with database.session() as session:
+    with database.reading() as session:
         return session.exec(select(Task).where(Task.repository_id == repository_id, mine).order_by(col(Task.id))).all()
 
 

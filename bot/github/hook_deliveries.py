@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from bot.github.client import Clients
 
+_log = structlog.get_logger(__name__)
 _PER_PAGE = 100
-_MOST_PAGES = 50
+_MOST_PAGES = 300
+"""A busy App's weekend; each is a request, and takes a fifth of a second."""
 _CURSOR = re.compile(r"[?&]cursor=([^&>]+)[^>]*>;\s*rel=\"next\"")
 _GUID = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
 
@@ -32,6 +36,8 @@ def missed(clients: Clients, since: datetime, known: Callable[[Collection[str]],
     """Yield the deliveries since `since` that `known`, given their guids, does not know; the oldest first.
 
     A redelivery has the guid of the first try, so one that arrived in the end is known.
+
+    Where there are more than it lists, the older ones are lost, and the log says so.
 
     Raises:
         ForgeTemporary, ForgeError: GitHub could not tell.
@@ -62,3 +68,4 @@ def _listed(clients: Clients, since: datetime) -> Iterator[dict[str, Any]]:
         if following is None:
             return
         cursor = following[1]
+    _log.warning("sweep.too_many", listed=_MOST_PAGES * _PER_PAGE, since=since.isoformat())

@@ -16,7 +16,7 @@ _MOST_ASKED = 20
 
 def tasks_of_branch(context: Context, branch: str) -> Sequence[Task]:
     """Return the tasks that pushed to a branch."""
-    with context.database.session() as session:
+    with context.database.reading() as session:
         return session.exec(
             select(Task)
             .where(Task.repository_id == context.repository.id, Task.branch == branch)

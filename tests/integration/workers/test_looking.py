@@ -14,7 +14,9 @@ from store.database import Database
 from tests.support.forge import MemoryForge, make_runtime
 from tests.support.rows import add_attempt, add_task, settings
 from workers.calibration import judged_attempts
+from workers.control import latest_task
 from workers.leases import Lease
+from workers.outcomes import tasks_of_pull_request
 from workers.replay import replay
 from workers.reports import repository_ref
 from workers.run import Run
@@ -47,6 +49,11 @@ def at_the_task_and_its_cost(runtime: Runtime, task_id: int) -> None:
     run.spent_usd()
 
 
+def at_the_targets_tasks(runtime: Runtime, _task_id: int) -> None:
+    latest_task(runtime.database, 42, 1)
+    tasks_of_pull_request(runtime.database, 42, 9)
+
+
 Look = Callable[[Runtime, int], None]
 LOOKS: tuple[Look, ...] = (
     at_the_status_comment,
@@ -54,6 +61,7 @@ LOOKS: tuple[Look, ...] = (
     at_the_logged_decisions,
     at_the_repository,
     at_the_task_and_its_cost,
+    at_the_targets_tasks,
 )
 
 
