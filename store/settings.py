@@ -16,6 +16,9 @@ from store.suggest import did_you_mean
 
 PREFIX = "ACROUTER_"
 ENV_FILE = ".env"
+# Far beyond these no clock, calendar or waiting thread can count any more.
+_YEAR_S = 365 * 86_400
+_CENTURY_DAYS = 36_500
 
 
 class Settings(BaseSettings):
@@ -47,15 +50,15 @@ class Settings(BaseSettings):
     github_webhook_secret_file: Path | None = None
     github_api_url: str = "https://api.github.com"
     github_web_url: str = "https://github.com"
-    github_read_pause_s: float = Field(0.0, ge=0, allow_inf_nan=False)
+    github_read_pause_s: float = Field(0.0, ge=0, le=_YEAR_S, allow_inf_nan=False)
     """Pause between two reads of one client. PyGithub's own default is 0.25."""
-    github_write_pause_s: float = Field(1.0, ge=0, allow_inf_nan=False)
+    github_write_pause_s: float = Field(1.0, ge=0, le=_YEAR_S, allow_inf_nan=False)
     """Pause between two writes, as GitHub's best practices ask for."""
     trigger_label: str = "acrouter"
     onboarding: Literal["required", "off"] = "required"
     """`required`: a repository without `.acrouter.yml` gets a PR that proposes one, and no work starts there before it
     is merged. `off`: work starts without one."""
-    sweep_every_s: float = Field(300, gt=0, allow_inf_nan=False)
+    sweep_every_s: float = Field(300, gt=0, le=_YEAR_S, allow_inf_nan=False)
     """How often GitHub is asked for webhooks that did not arrive."""
 
     github_client_id: str = ""
@@ -68,7 +71,7 @@ class Settings(BaseSettings):
     """Who of them may retry what failed. Written as `dashboard_allowed`."""
     dashboard_admins: str = ""
     """Who of them may change caps and see the audit log. Written as `dashboard_allowed`."""
-    dashboard_session_hours: float = Field(12.0, gt=0, allow_inf_nan=False)
+    dashboard_session_hours: float = Field(12.0, gt=0, le=_YEAR_S / 3600, allow_inf_nan=False)
     dashboard_secret: SecretStr | None = None
     """Signs the dashboard's cookies. Unset: a random one in `data_dir`; several web processes need one value."""
     dashboard_secret_file: Path | None = None
@@ -119,11 +122,11 @@ class Settings(BaseSettings):
     max_tasks_per_target: int = Field(5, ge=1)
     """Circuit breaker: tasks started on one issue or PR within 24 hours."""
     step_limit: int = Field(40, ge=1)
-    attempt_timeout_s: float = Field(1800, gt=0, allow_inf_nan=False)
-    command_timeout_s: float = Field(60, gt=0, allow_inf_nan=False)
-    test_timeout_s: float = Field(600, gt=0, allow_inf_nan=False)
-    setup_timeout_s: float = Field(600, gt=0, allow_inf_nan=False)
-    model_timeout_s: float = Field(120, gt=0, allow_inf_nan=False)
+    attempt_timeout_s: float = Field(1800, gt=0, le=_YEAR_S, allow_inf_nan=False)
+    command_timeout_s: float = Field(60, gt=0, le=_YEAR_S, allow_inf_nan=False)
+    test_timeout_s: float = Field(600, gt=0, le=_YEAR_S, allow_inf_nan=False)
+    setup_timeout_s: float = Field(600, gt=0, le=_YEAR_S, allow_inf_nan=False)
+    model_timeout_s: float = Field(120, gt=0, le=_YEAR_S, allow_inf_nan=False)
 
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     sandbox_image: str = "acrouter/base:1"
@@ -147,17 +150,17 @@ class Settings(BaseSettings):
     cache_gb: float = Field(20, gt=0, allow_inf_nan=False)
     """Disk that images of set-ups may take, and mirrors of repositories as much again; the longest unused go first. A
     repository whose history takes more at once is refused."""
-    cache_days: float = Field(14, gt=0, allow_inf_nan=False)
+    cache_days: float = Field(14, gt=0, le=_CENTURY_DAYS, allow_inf_nan=False)
     """Images of set-ups and mirrors that were not used for so long are removed."""
 
-    delivery_days: float = Field(30, ge=4, allow_inf_nan=False)
+    delivery_days: float = Field(30, ge=4, le=_CENTURY_DAYS, allow_inf_nan=False)
     """Webhooks that were handled are kept for so long. GitHub may send one again for three days."""
 
     concurrency: int = Field(2, ge=1)
     """Tasks that one process works on at once."""
-    lease_s: float = Field(60, gt=0, allow_inf_nan=False)
+    lease_s: float = Field(60, gt=0, le=_YEAR_S, allow_inf_nan=False)
     """A worker that has not renewed its lease for this long has lost its task."""
-    reconcile_every_s: float = Field(15, gt=0, allow_inf_nan=False)
+    reconcile_every_s: float = Field(15, gt=0, le=_YEAR_S, allow_inf_nan=False)
 
     scrub_high_entropy: bool = False
     """Take long random-looking words (40 characters and more) out of every text that leaves, besides known formats. It
