@@ -6,6 +6,7 @@ Every setting is `ACROUTER_<NAME>`; the database and the broker also answer to t
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
@@ -185,6 +186,14 @@ class Settings(BaseSettings):
         # Celery takes what it does not know for the name of an AMQP host, and waits for it for ever.
         if value and not value.startswith(("redis://", "rediss://")):
             raise ValueError("must be redis://HOST:PORT/NUMBER or rediss://...")
+        return value
+
+    @field_validator("public_url", "trace_endpoint", "policy_url")
+    @classmethod
+    def _an_address(cls, value: str) -> str:
+        # Without a scheme links lead nowhere, cookies may travel in the clear, and each call to such a place fails.
+        if value and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+            raise ValueError("is no address. Write https://HOST or http://HOST:PORT, or leave it out.")
         return value
 
     @property

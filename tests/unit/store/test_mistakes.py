@@ -31,6 +31,10 @@ from store.settings import load_settings
         ("ACROUTER_DASHBOARD_SESSION_HOURS", "1e9", "ACROUTER_DASHBOARD_SESSION_HOURS=1e9: .* less than or equal to"),
         ("ACROUTER_REWARD_USD_WEIGHT", "inf", "ACROUTER_REWARD_USD_WEIGHT=inf: "),
         ("ACROUTER_GITHUB_WRITE_PAUSE_S", "-1", "ACROUTER_GITHUB_WRITE_PAUSE_S=-1: "),
+        ("ACROUTER_PUBLIC_URL", "acrouter.example.com", "ACROUTER_PUBLIC_URL: is no address"),
+        ("ACROUTER_PUBLIC_URL", "https://", "ACROUTER_PUBLIC_URL: is no address"),
+        ("ACROUTER_TRACE_ENDPOINT", "localhost:4318", "ACROUTER_TRACE_ENDPOINT: is no address"),
+        ("ACROUTER_POLICY_URL", "127.0.0.1:8000/v1", "ACROUTER_POLICY_URL: is no address"),
         ("ACROUTER_MAX_BODY_BYTES", "0", "ACROUTER_MAX_BODY_BYTES=0: "),
     ],
 )
