@@ -196,6 +196,14 @@ class Settings(BaseSettings):
             raise ValueError("is no address. Write https://HOST or http://HOST:PORT, or leave it out.")
         return value
 
+    @field_validator("trigger_label")
+    @classmethod
+    def _a_label(cls, value: str) -> str:
+        # GitHub has no label without a name, nor one of more than 50 characters: no issue could ever bear it.
+        if not 0 < len(value.strip()) <= 50:
+            raise ValueError("is no label's name. Write 1 to 50 characters, or leave it out for 'acrouter'.")
+        return value.strip()
+
     @property
     def cache_bytes(self) -> int:
         """`cache_gb` in bytes."""

@@ -35,6 +35,8 @@ from store.settings import load_settings
         ("ACROUTER_PUBLIC_URL", "https://", "ACROUTER_PUBLIC_URL: is no address"),
         ("ACROUTER_TRACE_ENDPOINT", "localhost:4318", "ACROUTER_TRACE_ENDPOINT: is no address"),
         ("ACROUTER_POLICY_URL", "127.0.0.1:8000/v1", "ACROUTER_POLICY_URL: is no address"),
+        ("ACROUTER_TRIGGER_LABEL", "", "ACROUTER_TRIGGER_LABEL: is no label's name"),
+        ("ACROUTER_TRIGGER_LABEL", "x" * 51, "ACROUTER_TRIGGER_LABEL: is no label's name"),
         ("ACROUTER_MAX_BODY_BYTES", "0", "ACROUTER_MAX_BODY_BYTES=0: "),
     ],
 )
