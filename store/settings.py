@@ -132,10 +132,11 @@ class Settings(BaseSettings):
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     sandbox_image: str = "acrouter/base:1"
     sandbox_packages: str = ""
-    """Debian packages that the base image gets besides its own, e.g. `nodejs npm` or `golang-go` (Docker only)."""
+    """Debian packages that the base image gets besides its own, e.g. `nodejs npm` or `golang-go` (Docker only);
+    spaces or commas between."""
     sandbox_images: str = ""
-    """Images that `.acrouter.yml` may name for the sandbox and for services, as patterns with spaces between, e.g.
-    `postgres:* redis:7 ghcr.io/acme/*` (Docker only). They are pulled. Empty: none."""
+    """Images that `.acrouter.yml` may name for the sandbox and for services, as patterns with spaces or commas
+    between, e.g. `postgres:* redis:7 ghcr.io/acme/*` (Docker only). They are pulled. Empty: none."""
     sandbox_runtime: str = ""
     """Docker's runtime for sandboxes, such as gVisor's `runsc`. Empty: the daemon's default."""
     sandbox_memory_mb: int = Field(2048, ge=64)
@@ -203,6 +204,12 @@ class Settings(BaseSettings):
         if not 0 < len(value.strip()) <= 50:
             raise ValueError("is no label's name. Write 1 to 50 characters, or leave it out for 'acrouter'.")
         return value.strip()
+
+    @field_validator("sandbox_images", "sandbox_packages")
+    @classmethod
+    def _words(cls, value: str) -> str:
+        # Lists of people have commas, and neither an image nor a package has one in its name.
+        return " ".join(value.replace(",", " ").split())
 
     @property
     def cache_bytes(self) -> int:

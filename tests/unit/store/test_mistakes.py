@@ -6,6 +6,7 @@ import pytest
 
 from store.database import Database
 from store.errors import ConfigurationError
+from store.image_rules import why_not
 from store.settings import load_settings
 
 
@@ -112,3 +113,13 @@ def test_a_key_file_that_is_no_text_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("ACROUTER_GITHUB_PRIVATE_KEY_FILE", str(key))
     with pytest.raises(ConfigurationError, match=r"app\.pem is not a text file"):
         load_settings().secret("github_private_key")
+
+
+def test_commas_part_images_and_packages_as_spaces_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACROUTER_SANDBOX_IMAGES", "postgres:*, redis:7,,")
+    monkeypatch.setenv("ACROUTER_SANDBOX_PACKAGES", "nodejs, npm")
+    settings = load_settings()
+    assert why_not("postgres:16", settings.sandbox_images) is None
+    assert why_not("redis:7", settings.sandbox_images) is None
+    assert why_not("mysql:8", settings.sandbox_images)
+    assert settings.sandbox_packages.split() == ["nodejs", "npm"]
