@@ -23,6 +23,11 @@ from store.suggest import did_you_mean, explain
 PRIOR_TOKENS_IN = 150_000
 PRIOR_TOKENS_OUT = 8_000
 
+# In USD per million tokens. No provider asks less or more; a price for one token is below, and one that was multiplied
+# twice above. Caps would count a millionth of what is paid.
+_LEAST_PRICE = 0.001
+_MOST_PRICE = 10_000
+
 _KEYS_ELSEWHERE = (
     "a key does not belong in this file. Put it into an environment variable and name that with 'api_key_env', "
     "or into a file and name that with 'api_key_file'"
@@ -239,6 +244,12 @@ def load_pool(path: Path | str) -> ModelPool:
     for position, spec in enumerate(file.models):
         if spec.name in [other.name for other in file.models[:position]]:
             raise PoolError(f"{path}: models.{position} ({spec.name}): the name is there twice.")
+        for price in (spec.input_usd_per_mtok, spec.output_usd_per_mtok, spec.cached_input_usd_per_mtok or 0.0):
+            if 0 < price < _LEAST_PRICE or price > _MOST_PRICE:
+                raise PoolError(
+                    f"{path}: models.{position} ({spec.name}): {price:g} is no price per million tokens. Give USD per "
+                    "million: what a provider asks for one token times 1,000,000."
+                )
     return ModelPool(enabled)
 
 

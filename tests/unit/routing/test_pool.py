@@ -76,6 +76,12 @@ def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str) -> None:
     assert "input_usd_per_mtok" in refused(tmp_path, "models:" + ENTRY.replace("0.1", price))
 
 
+@pytest.mark.parametrize("price", ["0.00000025", "2.5e-6", "600e-6", "250000"])
+def test_a_price_of_another_unit_is_refused(tmp_path: Path, price: str) -> None:
+    assert "is no price per million tokens" in refused(tmp_path, "models:" + ENTRY.replace("0.1", price))
+    assert "is no price per million tokens" in refused(tmp_path, "models:" + ENTRY.replace("0.4", price))
+
+
 def test_a_missing_price_is_refused(tmp_path: Path) -> None:
     message = refused(tmp_path, "models:" + ENTRY.replace("    output_usd_per_mtok: 0.4\n", ""))
 
