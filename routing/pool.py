@@ -17,6 +17,7 @@ from routing.errors import PoolError
 from routing.priors import market_priors
 from routing.profile import published_ability
 from store.suggest import did_you_mean, explain
+from store.yaml_keys import doubled_key
 
 # An attempt before any was seen: mini-swe-agent sends its growing history again with each step. A documented guess,
 # outvoted by the first real attempts of a model.
@@ -225,13 +226,20 @@ def load_pool(path: Path | str) -> ModelPool:
     """
     path = Path(path)
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        root, data = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+        doubled = doubled_key(root) if root is not None else None
     except OSError as error:
         raise PoolError(
             f"{path}: cannot be read: {error.strerror}. Copy models.example.yaml there and edit it."
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise PoolError(f"{path}: is not YAML{_where(error)}.") from error
+    except ValueError as error:  # of a date or a number that cannot be
+        raise PoolError(f"{path}: is not YAML: {error}.") from error
+    if doubled is not None:
+        line = doubled.start_mark.line + 1
+        raise PoolError(f"{path}: line {line}: the key '{doubled.value[:100]}' stands here twice. Keep one.")
     if not isinstance(data, dict):
         raise PoolError(f"{path}: must be a mapping with the key 'models'.")
     try:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from store.errors import ConfigurationError
+from store.yaml_keys import doubled_key
 
 CONFIG_FILE = ".acrouter.yml"
 _LARGEST = 64_000
@@ -92,23 +93,9 @@ def _compose(text: str) -> yaml.Node | None:
         if isinstance(event, yaml.AliasEvent):
             raise _wrong("aliases (*name) are not supported.", event.start_mark)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if root is not None:
-        _refuse_doubled_keys(root)
+    if root is not None and (doubled := doubled_key(root)) is not None:
+        raise _wrong(f"the key '{doubled.value}' stands here twice.", doubled.start_mark)
     return root
-
-
-def _refuse_doubled_keys(node: yaml.Node) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise _wrong(f"the key '{key.value}' stands here twice.", key.start_mark)
-                seen.add(key.value)
-            _refuse_doubled_keys(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_doubled_keys(item)
 
 
 def _wrong(words: str, mark: Any = None) -> RepositoryConfigurationError:

@@ -105,6 +105,10 @@ def test_a_model_that_costs_nothing_must_say_so(tmp_path: Path) -> None:
         ("models: [", "is not YAML"),
         ("models:" + ENTRY + ENTRY, "models.1 (small): the name is there twice"),
         ("models:" + ENTRY + "    enabled: false\n", "Enable at least one"),
+        ("models:" + ENTRY + "    input_usd_per_mtok: 9\n", "line 6: the key 'input_usd_per_mtok' stands here twice"),
+        ("models:" + ENTRY + "models:" + ENTRY, "line 6: the key 'models' stands here twice"),
+        ("models:" + ENTRY + "    since: 2026-13-01\n", "is not YAML: month must be in 1..12"),
+        ("[" * 3_000, "is not YAML"),
     ],
 )
 def test_a_file_without_a_pool_is_refused(tmp_path: Path, text: str, words: str) -> None:
