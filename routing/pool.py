@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -87,6 +88,13 @@ class ModelSpec(BaseModel):
     def _no_key_in_extra(cls, value: dict[str, Any]) -> dict[str, Any]:
         if found := _secret_in(value):
             raise ValueError(f"'{found}': {_KEYS_ELSEWHERE}.")
+        return value
+
+    @field_validator("api_base")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        if value is not None and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+            raise ValueError("is no address. Write http://HOST:PORT/v1 or https://HOST/v1.")
         return value
 
     @field_validator("since", mode="before")

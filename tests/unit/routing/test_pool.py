@@ -51,6 +51,8 @@ def test_the_example_that_ships_is_a_valid_pool() -> None:
         ("    extra: {aws_session_token: x}", ["'aws_session_token'"]),
         ("    cached_input_usd_per_mtok: -1", ["cached_input_usd_per_mtok", "greater than or equal to 0"]),
         ("    api_key_env: A\n    api_key_file: b", ["both 'api_key_env' and 'api_key_file'"]),
+        ("    api_base: localhost:8000/v1", ["models.0 (small).api_base", "is no address"]),
+        ("    api_base: ''", ["models.0 (small).api_base", "is no address"]),
         ("    context_tokens: 100", ["'max_output_tokens' is larger than 'context_tokens'"]),
         ("    free: true", ["contradict"]),
         ("    agent: {comand: codex}", ["models.0 (small).agent", "Did you mean 'command'?"]),
