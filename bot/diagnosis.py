@@ -12,6 +12,7 @@ import redis
 from sqlmodel import select
 
 from bot.assembly import make_backend
+from bot.dashboard.diagnosis import check_dashboard
 from bot.dashboard.digest import parse_place
 from bot.github.app_key import app_auth
 from bot.github_app.checking import compare
@@ -47,6 +48,7 @@ def diagnose(*, offline: bool = False) -> list[Finding]:
         ("encoder", check_encoder, "Correct ACROUTER_ENCODER, or leave it out."),
         ("voters", check_voters, "Correct ACROUTER_VOTER_WEIGHTS and the voters' own settings."),
         ("digest", _digest, "Correct ACROUTER_DIGEST_ISSUE, or leave it out."),
+        ("dashboard", check_dashboard, "docs/dashboard.md says how to let a team in."),
         ("GitHub App", _credentials if offline else _github, "docs/setup.md shows where the credentials come from."),
     ]
     return [finding for what, check, advice in checks for finding in _guarded(what, check, settings, advice)]

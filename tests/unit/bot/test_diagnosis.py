@@ -45,6 +45,8 @@ def told(findings: list[Finding], what: str) -> Finding:
         ("ACROUTER_DIGEST_ISSUE", "foo", "digest", "'foo' is no place"),
         ("ACROUTER_LOGREG_FILE", "/nope", "voters", "/nope: cannot be read"),
         ("ACROUTER_VOTER_WEIGHTS", '{"bandot": 2}', "voters", "Did you mean 'bandit'?"),
+        ("ACROUTER_DASHBOARD_ADMINS", "octo, ada lovelace", "dashboard", "'ada lovelace' is no organisation"),
+        ("ACROUTER_GITHUB_CLIENT_ID", "Iv1.abc", "dashboard", "ACROUTER_GITHUB_CLIENT_SECRET or _FILE must be"),
         ("ACROUTER_GITHUB_API_URL", "foo", "GitHub", "ACROUTER_GITHUB_API_URL is no address"),
     ],
 )
@@ -123,3 +125,34 @@ def test_a_database_of_a_newer_acrouter_is_not_one_to_migrate(doctor: Doctor) ->
     found = told(doctor(), "database")
     assert found.level == "wrong"
     assert "a newer acrouter has used it" in found.found
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"ACROUTER_DASHBOARD_ALLOWED": "octo"}, "nobody can sign in by ACROUTER_DASHBOARD_ALLOWED"),
+        ({"ACROUTER_PUBLIC_URL": "https://example.com/acrouter"}, "has the path /acrouter"),
+        (
+            {
+                "ACROUTER_GITHUB_CLIENT_ID": "Iv1.abc",
+                "ACROUTER_GITHUB_CLIENT_SECRET": "s",
+                "ACROUTER_DASHBOARD_ALLOWED": "octo",
+            },
+            "ACROUTER_PUBLIC_URL is not set",
+        ),
+    ],
+)
+def test_a_dashboard_that_people_cannot_reach_is_found(doctor: Doctor, settings: dict[str, str], words: str) -> None:
+    found = told(doctor(**settings), "dashboard")
+    assert found.level == "warning"
+    assert words in found.found
+
+
+def test_a_dashboard_that_is_set_up_is_well(doctor: Doctor) -> None:
+    found = doctor(
+        ACROUTER_GITHUB_CLIENT_ID="Iv1.abc",
+        ACROUTER_GITHUB_CLIENT_SECRET="s",
+        ACROUTER_DASHBOARD_ALLOWED="octo, @ada",
+        ACROUTER_PUBLIC_URL="https://example.com/",
+    )
+    assert "dashboard" not in {finding.what for finding in found}
