@@ -119,7 +119,7 @@ def dispatch(runtime: Runtime, guid: str, event: Event) -> str | None:
 def _dispatch_in_repository(  # noqa: PLR0911, PLR0912  (one line an event)
     runtime: Runtime, guid: str, event: RepositoryEvent
 ) -> str | None:
-    repository = know_repository(runtime.database, event.repository)
+    repository = know_repository(runtime.database, runtime.forge, event.repository)
     if repository is None:
         return "the App is not installed in this repository"
     if runtime.forge is None:

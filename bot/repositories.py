@@ -9,11 +9,15 @@ from store.database import Database
 from store.tables import Installation, Repository
 from store.types import utc_now
 from store.upsert import put
-from workers.ports import RepositoryRef
+from workers.ports import Forge, RepositoryRef
 
 
-def know_repository(database: Database, fact: RepositoryFact) -> RepositoryRef | None:
-    """Bring a repository's row up to date and return it, or None where the App is not installed there (any more)."""
+def know_repository(database: Database, forge: Forge | None, fact: RepositoryFact) -> RepositoryRef | None:
+    """Bring a repository's row up to date and return it, or None where the App is not installed there (any more).
+
+    Webhooks come in any order, and "suspend" may be the last to come though "unsuspend" followed it: GitHub, which
+    sends nothing from a suspended installation, is asked whether it is one still.
+    """
     with database.session() as session:
         row = session.get(Repository, fact.id)
         installation_id = fact.installation_id or (row.installation_id if row else None)
@@ -22,10 +26,15 @@ def know_repository(database: Database, fact: RepositoryFact) -> RepositoryRef |
         owner = fact.full_name.split("/", 1)[0]
         put(session, Installation(id=installation_id, account=owner), changing=())
         installation = session.get_one(Installation, installation_id, populate_existing=True)
-        if installation.removed or installation.suspended:
+        if installation.removed:
             return None
-        _put_repository(session, fact, installation_id)
-    return RepositoryRef(fact.id, installation_id, fact.full_name)
+        if not installation.suspended:
+            _put_repository(session, fact, installation_id)
+            return RepositoryRef(fact.id, installation_id, fact.full_name)
+    if forge is None or forge.is_suspended(installation_id):
+        return None
+    put_installation(database, installation_id, owner, suspended=False, removed=False)
+    return know_repository(database, forge, fact)
 
 
 def put_installation(database: Database, installation_id: int, account: str, *, suspended: bool, removed: bool) -> None:

@@ -46,6 +46,10 @@ class GitHubForge:
         with self._open(repository, "read the App's bot user to commit") as opened:
             return self._clients.author(opened)
 
+    def is_suspended(self, installation_id: int) -> bool:
+        path = f"/app/installations/{installation_id}"
+        return self._clients.as_app("GET", path, f"read installation {installation_id}").get("suspended_at") is not None
+
     def issue(self, repository: RepositoryRef, number: int) -> IssueInfo:
         with self._open(repository, f"read issue {number}") as opened:
             return issues.read_issue(opened, number)

@@ -1,0 +1,46 @@
+"""Where the App may work, though webhooks of installations come in any order."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.inbox import store_delivery
+from store.tables import Installation
+from tests.support.github.faults import Answer
+from tests.support.world import World
+
+pytestmark = pytest.mark.node
+
+
+def told(world: World, action: str, **installation: Any) -> None:
+    """Let a webhook about the installation arrive."""
+    payload = {
+        "action": action,
+        "installation": {"id": world.github.installation_id, "account": {"login": "acme"}} | installation,
+    }
+    store_delivery(
+        world.database, f"installation-{len(world.deliveries())}", "installation", json.dumps(payload).encode()
+    )
+    world.settle()
+
+
+def test_a_suspension_that_is_told_after_its_end_ends_with_the_next_word_of_a_repository(world: World) -> None:
+    told(world, "unsuspend")
+    told(world, "suspend", suspended_at="2026-01-01T00:00:00Z")
+    number = world.github.open_issue("The total is wrong")
+    world.github.label(number, "acrouter")
+    world.settle()
+    assert [task.target_number for task in world.tasks()] == [number]
+    with world.database.reading() as session:
+        assert not session.get_one(Installation, world.github.installation_id).suspended
+
+
+def test_a_webhook_from_before_a_suspension_starts_nothing_in_it(world: World) -> None:
+    told(world, "suspend", suspended_at="2026-01-01T00:00:00Z")
+    suspended = {"id": world.github.installation_id, "suspended_at": "2026-01-01T00:00:00Z"}
+    world.github.on("GET", r"/app/installations/\d+$", Answer(200, suspended), times=None)
+    world.github.label(world.github.open_issue("The total is wrong"), "acrouter")
+    world.settle()
+    assert world.tasks() == []
+    assert "the App is not installed in this repository" in world.reasons("issues")
