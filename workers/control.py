@@ -1,6 +1,6 @@
 """What people can do with tasks besides starting them."""
 
-from sqlmodel import col, select
+from sqlmodel import col, func, select
 
 from store.database import Database
 from store.states import TaskState
@@ -13,14 +13,15 @@ from workers.ports import Queue
 def latest_task(database: Database, repository_id: int, target_number: int) -> Task | None:
     """Return the newest task on an issue or PR; for a PR that acrouter opened, the task that opened it."""
     with database.reading() as session:
-        return session.exec(
-            select(Task)
-            .where(
-                Task.repository_id == repository_id,
-                (col(Task.target_number) == target_number) | (col(Task.pr_number) == target_number),
-            )
-            .order_by(col(Task.id).desc())
-        ).first()
+        # One after the other, each by its index: SQLite would go through all tasks of the repository for both at once.
+        found = [
+            session.exec(
+                select(func.max(Task.id)).where(Task.repository_id == repository_id, column == target_number)
+            ).one()
+            for column in (col(Task.target_number), col(Task.pr_number))
+        ]
+        newest = max((task_id for task_id in found if task_id is not None), default=None)
+        return session.get(Task, newest) if newest is not None else None
 
 
 def request_stop(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session, and_, col, or_, select
+from sqlmodel import Session, select
 
 from routing import Dimension, Evidence
 from routing.contexts import traits
@@ -29,12 +29,14 @@ def tasks_of_pull_request(
     `head`, a branch of the repository itself, finds a PR that was opened a moment ago, whose number its worker has not
     written down yet. The commit alone does not: anybody can open a PR of it from a fork.
     """
-    mine = col(Task.pr_number) == pr_number
-    if head is not None:
-        pushed = and_(col(Task.branch) == head.name, col(Task.head_sha) == head.sha)
-        mine = or_(mine, and_(col(Task.pr_number).is_(None), pushed))
+    theirs = select(Task).where(Task.repository_id == repository_id)
     with database.reading() as session:
-        return session.exec(select(Task).where(Task.repository_id == repository_id, mine).order_by(col(Task.id))).all()
+        # One after the other, each by its index: SQLite would go through all tasks of the repository for both at once.
+        found = list(session.exec(theirs.where(Task.pr_number == pr_number)).all())
+        if head is not None:
+            of_branch = session.exec(theirs.where(Task.branch == head.name, Task.head_sha == head.sha)).all()
+            found += [task for task in of_branch if task.pr_number is None]
+    return sorted(found, key=lambda task: task.id or 0)
 
 
 def kinds(session: Session, task_id: int) -> frozenset[OutcomeKind]:

@@ -83,7 +83,7 @@ def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, 
     rules = rules_now(context)
     if not rules.config.wants_ci_fix(name):
         return f"{CONFIG_FILE} {'has a mistake' if rules.mistakes else 'does not ask for it'}"
-    with context.database.session() as session:
+    with context.database.reading() as session:
         known = session.exec(
             select(Task.id).where(Task.repository_id == context.repository.id, Task.ci_run_id == run_id)
         ).first()

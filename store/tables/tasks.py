@@ -16,6 +16,10 @@ class Task(SQLModel, table=True):
 
     __table_args__ = (
         Index("ix_task_updated_at", "updated_at"),
+        # What the events of a repository tell of.
+        Index("ix_task_target_number", "repository_id", "target_number"),
+        Index("ix_task_pull_request", "repository_id", "pr_number"),
+        Index("ix_task_branch", "repository_id", "branch"),
         # The dashboard's numbers: read without the rows, whose texts can be megabytes.
         Index(
             "ix_task_facts",
@@ -47,7 +51,7 @@ class Task(SQLModel, table=True):
     """The branch that a PR goes to."""
     base_sha: str = Field(default="", max_length=64)
     """The commit that the work starts from, pinned at the trigger where the event names one."""
-    ci_run_id: int | None = Field(default=None, sa_type=BigInteger)
+    ci_run_id: int | None = Field(default=None, sa_type=BigInteger, index=True)
     hint: str = Field(default="", sa_type=Text)
     pinned_model: str = Field(default="", max_length=200)
     budget_usd: float = 0.0
@@ -77,7 +81,7 @@ class Task(SQLModel, table=True):
     not chosen, or the commit stands on `base_sha`."""
     head_sha: str = Field(default="", max_length=64)
     """The commit that was pushed."""
-    pr_number: int | None = Field(default=None, index=True)
+    pr_number: int | None = None
     pr_url: str = Field(default="", max_length=500)
     status_comment_id: int | None = Field(default=None, sa_type=BigInteger)
     check_run_id: int | None = Field(default=None, sa_type=BigInteger)
