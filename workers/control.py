@@ -1,6 +1,6 @@
 """What people can do with tasks besides starting them."""
 
-from sqlmodel import col, func, select
+from sqlmodel import col, func, or_, select
 
 from store.database import Database
 from store.states import TaskState
@@ -24,6 +24,24 @@ def latest_task(database: Database, repository_id: int, target_number: int) -> T
         return session.get(Task, newest) if newest is not None else None
 
 
+def task_asked_about(database: Database, repository_id: int, number: int) -> Task | None:
+    """Return the task that words on an issue or PR are about.
+
+    On a PR that acrouter opened that is the newest try of the work behind it, as `/route retry` there begins one,
+    unless that has a PR of its own by now.
+    """
+    found = latest_task(database, repository_id, number)
+    if found is None or found.target_number == number:
+        return found
+    with database.reading() as session:
+        newest = session.exec(
+            select(func.max(Task.id)).where(
+                Task.target == found.target, or_(col(Task.pr_number).is_(None), Task.pr_number == number)
+            )
+        ).one()
+        return session.get(Task, newest)
+
+
 def request_stop(
     database: Database, queue: Queue, repository_id: int, target_number: int, by: str, *, why: str = ""
 ) -> Task | None:
@@ -33,7 +51,9 @@ def request_stop(
     A waiting task ends at once; a running one before its next model call, or within seconds
     where a set-up or a verification runs (`workers.stop_watch`).
     """
-    found = latest_task(database, repository_id, target_number)
+    # Who closes acrouter's PR ends no new try of the work behind it, which will have another one.
+    find = latest_task if why else task_asked_about
+    found = find(database, repository_id, target_number)
     if found is None:
         return None
     with database.session() as session:

@@ -27,6 +27,7 @@ class IssueInfo:
     body: str
     state: Literal["open", "closed"]
     author: str
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

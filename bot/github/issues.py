@@ -32,6 +32,7 @@ def read_issue(repository: Repository, number: int) -> IssueInfo:
         body=data.get("body") or "",
         state="closed" if data["state"] == "closed" else "open",
         author=(data.get("user") or {}).get("login", ""),
+        labels=[label["name"] for label in data.get("labels") or [] if label.get("name")],
     )
 
 

@@ -15,7 +15,7 @@ from store.states import TaskKind, TaskState, Trigger
 from store.suggest import did_you_mean
 from templates import render
 from workers.configuration import InForce, kept
-from workers.control import latest_task, request_stop
+from workers.control import request_stop, task_asked_about
 from workers.intake import NewTask
 from workers.ports import Permission, PullRequestInfo
 
@@ -148,13 +148,13 @@ def _task_here(context: Context, event: CommentCreated) -> int:
 
 
 def _task_or_none(context: Context, event: CommentCreated) -> int | None:
-    task = latest_task(context.database, context.repository.id, event.number)
+    task = task_asked_about(context.database, context.repository.id, event.number)
     return task.id if task is not None else None
 
 
 def _asked_for_later(context: Context, event: CommentCreated) -> bool:
     """Whether the newest task was asked for after this comment, or by it: a webhook may come late, or once more."""
-    task = latest_task(context.database, context.repository.id, event.number)
+    task = task_asked_about(context.database, context.repository.id, event.number)
     asked = (task.trigger_key or "") if task is not None else ""
     kind, _, which = asked.removeprefix(f"{context.repository.id}/").partition("/")
     match kind:
@@ -167,7 +167,7 @@ def _asked_for_later(context: Context, event: CommentCreated) -> bool:
 
 
 def _was_stopped(context: Context, event: CommentCreated) -> bool:
-    task = latest_task(context.database, context.repository.id, event.number)
+    task = task_asked_about(context.database, context.repository.id, event.number)
     return task is not None and task.state is TaskState.STOPPED
 
 

@@ -1,9 +1,11 @@
 """`/route retry`, and the Re-run button of a check: a task's work once more."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.commands import Command
 from bot.events import CommentCreated
+from bot.handlers import dimensions
 from bot.handlers.context import Context
 from store.states import TaskKind, Trigger
 from store.tables import Task
@@ -26,7 +28,13 @@ def again(context: Context, event: CommentCreated, command: Command) -> NewTask 
     if behind and task.kind is TaskKind.PULL_REQUEST:
         return None
     once_more = of_task(context, task, event.sender.login)
-    return replace(once_more, hint=command.hint or task.hint, pinned_model=command.model, budget_usd=command.budget_usd)
+    return replace(
+        once_more,
+        dimension=dimensions.asked_for(event.labels) or once_more.dimension,
+        hint=command.hint or task.hint,
+        pinned_model=command.model,
+        budget_usd=command.budget_usd,
+    )
 
 
 def of_task(context: Context, task: Task, login: str) -> NewTask:
@@ -51,8 +59,16 @@ def of_task(context: Context, task: Task, login: str) -> NewTask:
         delivery_guid=context.guid,
         title=task.title,
         text=task.text,
+        dimension=dimensions.asked_for(_labels_now(context, task)),
         base_ref=base_ref,
         base_sha=base_sha,
         ci_run_id=task.ci_run_id,
         hint=task.hint,
     )
+
+
+def _labels_now(context: Context, task: Task) -> Sequence[str]:
+    """The labels of the issue or PR that a task is about; the event tells of another one's, or of none."""
+    if task.target_number is None:
+        return ()
+    return context.forge.issue(context.repository, task.target_number).labels

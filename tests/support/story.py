@@ -46,6 +46,7 @@ class StoryForge(MemoryForge):
     heads: dict[str, str] = field(default_factory=lambda: {"main": "a" * 40})
     closed: set[int] = field(default_factory=set)
     """Issues and PRs that are not open."""
+    issue_labels: dict[int, tuple[str, ...]] = field(default_factory=dict)
     issues: dict[int, PullRequestInfo] = field(default_factory=dict)
     """PRs by number."""
     proposals: list[dict[str, Any]] = field(default_factory=list)
@@ -83,7 +84,7 @@ class StoryForge(MemoryForge):
     def issue(self, repository: RepositoryRef, number: int) -> IssueInfo:
         self._enter("issue")
         state: Literal["open", "closed"] = "closed" if number in self.closed else "open"
-        return IssueInfo(number, "The total is wrong", "", state, "ada")
+        return IssueInfo(number, "The total is wrong", "", state, "ada", self.issue_labels.get(number, ()))
 
     def default_branch(self, repository: RepositoryRef) -> BranchHead:
         return BranchHead("main", self.heads["main"])
