@@ -24,5 +24,14 @@ class CommandError(BotError):
     """A `/route` command that cannot be carried out; the message is the answer to its writer."""
 
 
+class Moved(BotError, ForgeTemporary):  # noqa: N818
+    """What was asked for is at another address now: the repository was renamed, or the issue transferred."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__("GitHub has moved what was asked for; it is asked for again under its present name.")
+        self.address = address
+        """Where GitHub says that it is; empty where it does not say."""
+
+
 class CredentialsRefused(BotError, ForgeTemporary):  # noqa: N818
     """GitHub answered 401: a token died early, or the App's key is wrong."""

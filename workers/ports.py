@@ -41,6 +41,8 @@ class PullRequestInfo:
     head_sha: str
     head_repository: str
     """Full name; empty where the fork was deleted."""
+    base_repository: str
+    """Full name of the repository that it is in, as it was at the same moment."""
     base_ref: str
     url: str
     merge_sha: str = ""
@@ -49,8 +51,9 @@ class PullRequestInfo:
     pushed_at: datetime | None = None
     """When somebody pushed to its head's repository last, to whatever branch; None where that is not told."""
 
-    def is_fork_of(self, repository: str) -> bool:
-        return self.head_repository.lower() != repository.lower()
+    @property
+    def is_fork(self) -> bool:
+        return self.head_repository.lower() != self.base_repository.lower()
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def _of_pull_request(forge: Forge, repository: RepositoryRef, task: Task) -> Wor
     discussion = forge.pull_request_discussion(repository, pull.number, sha=sha, asked_at=task.created_at)
     text = render("prompts/pull_request.md.j2", body=body, discussion=discussion)
     link = f"{repository.full_name}#{pull.number}"
-    if pull.is_fork_of(repository.full_name):
+    if pull.is_fork:
         # https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/reviewing-changes-in-pull-requests/checking-out-pull-requests-locally
         refs = [f"refs/pull/{pull.number}/head", sha]
         return Words(title, text, body, pull.base_ref, sha, link, refs, is_fork=True)

@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 from github import Auth, Github, UnknownObjectException
 from github.Repository import Repository
+from urllib3 import BaseHTTPResponse
 from urllib3.util import Retry
 
-from bot.errors import CredentialsRefused
+from bot.errors import CredentialsRefused, Moved
 from bot.github.app_key import app_auth
 from bot.github.failures import translated
 from sandbox.remotes import Author
@@ -52,11 +53,33 @@ PUSH: Permissions = MappingProxyType({"metadata": "read", "contents": "write"})
 _TIMEOUT_S = 20
 _MARGIN = timedelta(minutes=5)
 """A token is not used in the last minutes of its hour."""
+_MOVED = (301, 307, 308)
 _MOST_OPEN = 8
 """Clients of one thread: each keeps a connection open, and an organisation may have thousands of repositories."""
 
+
+class _Retries(Retry):
+    """Follows no redirection: PyGithub would follow a read's without its query, and take a write's for the answer."""
+
+    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
+        return status_code in _MOVED or super().is_retry(method, status_code, has_retry_after)
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: BaseHTTPResponse | None = None,
+        *more: Any,
+        **options: Any,
+    ) -> "_Retries":
+        if response is not None and response.status in _MOVED:
+            response.drain_conn()
+            raise Moved(response.headers.get("location", ""))
+        return super().increment(method, url, response, *more, **options)
+
+
 # Reads that failed on the way or at GitHub are asked again at once; writes never are, and neither is a rate limit.
-_READ_RETRIES = Retry(
+_READ_RETRIES = _Retries(
     total=2,
     allowed_methods=frozenset({"GET", "HEAD"}),
     status_forcelist=(500, 502, 503, 504),
@@ -72,6 +95,8 @@ class Token:
 
     value: str
     expires_at: datetime
+    full_name: str
+    """What GitHub calls the repository at this moment: its webhooks may tell of a new name late, or never."""
 
     def __repr__(self) -> str:
         return f"Token(expires_at={self.expires_at})"
@@ -89,7 +114,8 @@ class Clients:
         self._app_auth = app_auth(settings)
         register_secret(settings.secret("github_private_key"))
         self.settings = settings
-        self._tokens: dict[int, Token] = {}
+        # By all that is known of a repository: a new name or installation needs another token.
+        self._tokens: dict[RepositoryRef, Token] = {}
         self._lock = threading.Lock()
         # A PyGithub client keeps the request under way in itself: each thread has its own.
         self._own = threading.local()
@@ -111,14 +137,15 @@ class Clients:
         clients[ref.id] = kept = kept or (token.value, self._client(Auth.Token(token.value)))
         if len(clients) > _MOST_OPEN:
             clients.pop(next(iter(clients)))[1].close()  # the one that was used longest ago
-        return kept[1].get_repo(ref.full_name)
+        return _repository(kept[1], ref, token)
 
     @contextmanager
     def opened(self, ref: RepositoryRef, permissions: Permissions) -> Iterator[Repository]:
         """Yield a repository with a token of its own for a rare use, made now and with no more than `permissions`."""
-        client = self._client(Auth.Token(self.mint(ref, permissions).value))
+        token = self.mint(ref, permissions)
+        client = self._client(Auth.Token(token.value))
         try:
-            yield client.get_repo(ref.full_name)
+            yield _repository(client, ref, token)
         finally:
             client.close()
 
@@ -138,14 +165,19 @@ class Clients:
             # Not the thing that is asked about, but our way to it: that is worth another try.
             raise ForgeError(f"{error} The App may have been uninstalled there.") from None
         expires = datetime.fromisoformat(data["expires_at"])
-        token = Token(data["token"], expires if expires.tzinfo else expires.replace(tzinfo=UTC))
+        names = {item["id"]: item["full_name"] for item in data.get("repositories") or ()}
+        token = Token(
+            data["token"],
+            expires if expires.tzinfo else expires.replace(tzinfo=UTC),
+            names.get(ref.id, ref.full_name),
+        )
         register_secret(token.value, temporary=True)
         return token
 
     def forget_token(self, ref: RepositoryRef) -> None:
-        """Have the next client mint a token: GitHub refused this one."""
+        """Have the next client mint a token: GitHub refused this one, or what it says of the repository is old."""
         with self._lock:
-            self._tokens.pop(ref.id, None)
+            self._tokens.pop(ref, None)
 
     def login(self) -> str:
         """Return the App's own login, `SLUG[bot]`."""
@@ -170,11 +202,11 @@ class Clients:
 
     def _kept_token(self, ref: RepositoryRef) -> Token:
         with self._lock:
-            token = self._tokens.get(ref.id)
+            token = self._tokens.get(ref)
         if token is None or token.expires_at - utc_now() < _MARGIN:
             token = self.mint(ref, API)
             with self._lock:
-                self._tokens[ref.id] = token
+                self._tokens[ref] = token
         return token
 
     def as_app(self, verb: str, path: str, action: str, body: object = None) -> dict[str, Any]:
@@ -214,3 +246,9 @@ class Clients:
             seconds_between_writes=settings.github_write_pause_s,
             lazy=True,
         )
+
+
+def _repository(client: Github, ref: RepositoryRef, token: Token) -> Repository:
+    """Return a repository of which the id and the present name are known; nothing is asked for them."""
+    known = {"id": ref.id, "full_name": token.full_name, "url": f"{client.requester.base_url}/repos/{token.full_name}"}
+    return Repository(client.requester, {}, known, completed=True)

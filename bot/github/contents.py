@@ -8,6 +8,7 @@ from urllib.parse import quote
 from github import UnknownObjectException
 from github.Repository import Repository
 
+from bot.errors import Moved
 from workers.errors import ForgeError
 from workers.ports import BranchHead, FileChange, Permission
 
@@ -30,6 +31,7 @@ def read_default_branch(repository: Repository) -> BranchHead:
         UnknownObjectException: the repository is gone or has no commit yet.
     """
     _, data = repository.requester.requestJsonAndCheck("GET", repository.url)
+    must_be_of(repository, data)
     return _branch(repository, data["default_branch"])
 
 
@@ -104,6 +106,16 @@ def is_team_member(repository: Repository, organisation: str, team: str, login: 
     except UnknownObjectException:
         return False
     return bool(data.get("state") == "active")
+
+
+def must_be_of(repository: Repository, answered: Mapping[str, Any]) -> None:
+    """Make sure that it is the repository itself that GitHub tells of: another one may have its former name.
+
+    Raises:
+        Moved: it is another one.
+    """
+    if answered["id"] != repository.id:
+        raise Moved("")
 
 
 def _branch(repository: Repository, name: str) -> BranchHead:

@@ -1,19 +1,20 @@
 """GitHub as the workers' Forge. Each method is one concern's function with errors translated and a token at hand."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
 from github.Repository import Repository
 
-from bot.errors import CredentialsRefused
+from bot.errors import CredentialsRefused, Moved
 from bot.github import checks, ci, contents, hook_deliveries, issues, proposals, pulls
 from bot.github.client import FETCH, MEMBERS, PROPOSE, PUSH, RERUN, Clients
 from bot.github.failures import translated
 from bot.github.hook_deliveries import Missed
 from sandbox.remotes import Author, GitRemote
 from store.settings import Settings
-from workers.errors import ForgeError, ForgeTemporary
+from workers.errors import ForgeError, ForgeTemporary, TargetGone
 from workers.ports import (
     BranchHead,
     CheckRunContent,
@@ -117,11 +118,11 @@ class GitHubForge:
 
     def is_team_member(self, repository: RepositoryRef, team: str, login: str) -> bool:
         with self._clients.opened(repository, MEMBERS) as opened, translated(f"ask who is in the team {team}"):
-            return contents.is_team_member(opened, repository.full_name.split("/", 1)[0], team, login)
+            return contents.is_team_member(opened, opened.full_name.split("/", 1)[0], team, login)
 
     def git_remote(self, repository: RepositoryRef, *, write: bool) -> GitRemote:
         token = self._clients.mint(repository, PUSH if write else FETCH)
-        url = f"{self._settings.github_web_url.rstrip('/')}/{repository.full_name}.git"
+        url = f"{self._settings.github_web_url.rstrip('/')}/{token.full_name}.git"
         return GitRemote(url=url, token=token.value)
 
     def upsert_status_comment(
@@ -138,7 +139,7 @@ class GitHubForge:
 
     def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
         with self._open(repository, f"look for a PR from {head_ref}") as opened:
-            return pulls.find_pull(opened, repository.full_name, head_ref)
+            return pulls.find_pull(opened, head_ref)
 
     def create_pull_request(
         self, repository: RepositoryRef, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
@@ -146,7 +147,6 @@ class GitHubForge:
         with self._open(repository, f"open a PR from {head_ref}") as opened:
             return pulls.create_pull(
                 opened,
-                repository.full_name,
                 head_ref=head_ref,
                 base_ref=base_ref,
                 title=title,
@@ -165,9 +165,7 @@ class GitHubForge:
     ) -> PullRequestInfo:
         action = f"propose {path} in {repository.full_name}"
         with self._clients.opened(repository, PROPOSE) as opened, translated(action):
-            return proposals.propose_file(
-                opened, repository.full_name, branch=branch, path=path, text=text, title=title, body=body
-            )
+            return proposals.propose_file(opened, branch=branch, path=path, text=text, title=title, body=body)
 
     def missed_deliveries(self, since: datetime, known: Callable[[Collection[str]], set[str]]) -> Iterator[Missed]:
         return hook_deliveries.missed(self._clients, since, known)
@@ -195,3 +193,15 @@ class GitHubForge:
             # The next try, which the queue makes, mints another one.
             self._clients.forget_token(repository)
             raise
+        except (Moved, TargetGone) as error:
+            # It may have another name by now, which the next token tells; and the old one may be another's.
+            self._clients.forget_token(repository)
+            if isinstance(error, Moved) and _is_elsewhere(error.address, repository):
+                raise TargetGone(f"GitHub could not {action}: it was moved to another repository.") from None
+            raise
+
+
+def _is_elsewhere(address: str, repository: RepositoryRef) -> bool:
+    """Whether GitHub's address of what was moved is in another repository, as that of a transferred issue is."""
+    found = re.search(r"/repositories/(\d+)(?=[/?]|$)", address)
+    return found is not None and int(found[1]) != repository.id

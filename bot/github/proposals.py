@@ -13,7 +13,7 @@ from workers.ports import PullRequestInfo
 
 
 def propose_file(
-    repository: Repository, full_name: str, *, branch: str, path: str, text: str, title: str, body: str
+    repository: Repository, *, branch: str, path: str, text: str, title: str, body: str
 ) -> PullRequestInfo:
     """Open a PR from `branch` that puts `text` at `path`, or return the one that is open from it.
 
@@ -28,9 +28,7 @@ def propose_file(
         _make_branch(repository, branch, base.sha)
     if read_file(repository, path, branch) != text:
         _put(repository, branch, path, text, title)
-    return pulls.create_pull(
-        repository, full_name, head_ref=branch, base_ref=base.name, title=title, body=body, draft=False
-    )
+    return pulls.create_pull(repository, head_ref=branch, base_ref=base.name, title=title, body=body, draft=False)
 
 
 def _make_branch(repository: Repository, branch: str, sha: str) -> None:

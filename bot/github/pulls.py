@@ -10,7 +10,7 @@ from github.PullRequestComment import PullRequestComment
 from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
-from bot.github.contents import MOST_CHANGES, as_change
+from bot.github.contents import MOST_CHANGES, as_change, must_be_of
 from bot.github.limits import fit, fit_title
 from store.scrub import scrub
 from templates import render
@@ -26,25 +26,24 @@ _FAILED = frozenset({"failure", "timed_out", "cancelled", "action_required", "st
 def read_pull(repository: Repository, number: int) -> PullRequestInfo:
     """Return a PR as it is now."""
     _, data = repository.requester.requestJsonAndCheck("GET", f"{repository.url}/pulls/{number}")
+    must_be_of(repository, data["base"]["repo"])
     return _info(data)
 
 
-def find_pull(repository: Repository, full_name: str, head_ref: str) -> PullRequestInfo | None:
+def find_pull(repository: Repository, head_ref: str) -> PullRequestInfo | None:
     """Return the open PR from a branch of the repository itself, or else the newest of the closed ones."""
-    found = _from_branch(repository, full_name, head_ref, "open") or _from_branch(
-        repository, full_name, head_ref, "closed"
-    )
+    found = _from_branch(repository, head_ref, "open") or _from_branch(repository, head_ref, "closed")
     return found[0] if found else None
 
 
 def create_pull(
-    repository: Repository, full_name: str, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
+    repository: Repository, *, head_ref: str, base_ref: str, title: str, body: str, draft: bool
 ) -> PullRequestInfo:
     """Open a PR, or return the one that is open from this branch already.
 
     Some plans have no drafts (https://github.com/OpenHands/OpenHands/issues/6560): an ordinary PR is opened there.
     """
-    if already := _from_branch(repository, full_name, head_ref, "open"):
+    if already := _from_branch(repository, head_ref, "open"):
         return already[0]
     content = {
         "title": fit_title(scrub(title)),
@@ -59,7 +58,7 @@ def create_pull(
         if error.status != 422:
             raise
         # Another process was quicker, or GitHub did it although its answer was lost.
-        if already := _from_branch(repository, full_name, head_ref, "open"):
+        if already := _from_branch(repository, head_ref, "open"):
             return already[0]
         if draft and "draft" in f"{error.data}".lower():
             return _post(repository, content | {"draft": False})
@@ -133,8 +132,8 @@ def _was_said(comment: PullRequestComment, asked_at: datetime) -> bool:
     return max(comment.created_at, comment.updated_at or comment.created_at) <= asked_at
 
 
-def _from_branch(repository: Repository, full_name: str, head_ref: str, state: str) -> list[PullRequestInfo]:
-    owner = full_name.split("/", 1)[0]
+def _from_branch(repository: Repository, head_ref: str, state: str) -> list[PullRequestInfo]:
+    owner = repository.full_name.split("/", 1)[0]
     _, data = repository.requester.requestJsonAndCheck(
         "GET",
         f"{repository.url}/pulls",
@@ -148,7 +147,7 @@ def _from_branch(repository: Repository, full_name: str, head_ref: str, state: s
     )
     # An owner may have a fork of its own repository: the same `head` names a branch of each.
     found = [_info(item) for item in data]
-    return [info for info in found if info.head_ref == head_ref and not info.is_fork_of(full_name)]
+    return [info for info in found if info.head_ref == head_ref and not info.is_fork]
 
 
 def _post(repository: Repository, content: dict[str, Any]) -> PullRequestInfo:
@@ -169,6 +168,7 @@ def _info(data: dict[str, Any]) -> PullRequestInfo:
         head_ref=head["ref"],
         head_sha=head["sha"],
         head_repository=origin.get("full_name", ""),
+        base_repository=data["base"]["repo"]["full_name"],
         base_ref=data["base"]["ref"],
         url=data["html_url"],
         merge_sha=(data.get("merge_commit_sha") or "") if merged else "",

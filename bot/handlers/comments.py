@@ -96,7 +96,7 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
     if event.is_pull_request:
         # The head as the person saw it: what is pushed after the command is not worked on unseen.
         pull = context.forge.pull_request(context.repository, event.number)
-        _check_seen(context, event, pull)
+        _check_seen(event, pull)
         base_ref, base_sha = pull.head_ref, pull.head_sha
     return NewTask(
         repository_id=context.repository.id,
@@ -118,13 +118,12 @@ def _new_task(context: Context, event: CommentCreated, command: Command) -> NewT
     )
 
 
-def _check_seen(context: Context, event: CommentCreated, pull: PullRequestInfo) -> None:
+def _check_seen(event: CommentCreated, pull: PullRequestInfo) -> None:
     """Refuse a fork's head that may have come after the command, which nobody with permission has seen.
 
     GitHub tells what the head is now alone, and a webhook may wait for hours.
     """
-    is_fork = pull.is_fork_of(context.repository.full_name)
-    if is_fork and pull.pushed_at is not None and pull.pushed_at >= event.at:
+    if pull.is_fork and pull.pushed_at is not None and pull.pushed_at >= event.at:
         raise CommandError(
             "Somebody pushed to the fork since your command: its newest commit may not be the one that you saw. "
             "Look at it, then send the command again."

@@ -47,7 +47,7 @@ def of_task(context: Context, task: Task, login: str) -> NewTask:
     if task.kind is TaskKind.PULL_REQUEST:
         assert task.target_number is not None
         pull = context.forge.pull_request(context.repository, task.target_number)
-        seen = task.base_sha if pull.is_fork_of(context.repository.full_name) else ""
+        seen = task.base_sha if pull.is_fork else ""
         base_ref, base_sha = pull.head_ref, seen or pull.head_sha
     return NewTask(
         repository_id=context.repository.id,

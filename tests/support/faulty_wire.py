@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import httpx
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPResponse
 
 Kind = Literal["401", "403 secondary", "404", "409", "422", "500", "502", "reset", "time-out after the work"]
 KINDS: tuple[Kind, ...] = (
@@ -83,12 +84,12 @@ class Wire:
     def connected(self) -> Iterator[None]:
         """Let everything that PyGithub and httpx send go over this wire."""
         with (
-            patch.object(HTTPAdapter, "send", lambda _self, request, **_options: self._for_requests(request)),
+            patch.object(HTTPAdapter, "send", lambda adapter, request, **_: self._for_requests(adapter, request)),
             patch.object(httpx.HTTPTransport, "handle_request", lambda _self, request: self._for_httpx(request)),
         ):
             yield
 
-    def _for_requests(self, request: requests.PreparedRequest) -> requests.Response:
+    def _for_requests(self, adapter: HTTPAdapter, request: requests.PreparedRequest) -> requests.Response:
         body = request.body or b""
         content = body.encode() if isinstance(body, str) else bytes(body)
         headers = {name: str(value) for name, value in request.headers.items()}
@@ -98,6 +99,10 @@ class Wire:
             raise requests.ConnectionError("Connection reset by peer") from None
         except _TimeOutError:
             raise requests.ReadTimeout("Read timed out.") from None
+        if answer.status in (301, 307):  # as urllib3 asks its Retry about it
+            answered = HTTPResponse(status=answer.status, headers=answer.headers)
+            if adapter.max_retries.is_retry(request.method or "", answer.status):
+                adapter.max_retries.increment(request.method, request.url, response=answered)
         response = requests.Response()
         response.status_code = answer.status
         response.headers.update({"Content-Type": "application/json", **answer.headers})

@@ -82,6 +82,7 @@ def pull_request(number: int, branch: str, head_sha: str) -> PullRequestInfo:
         head_ref=branch,
         head_sha=head_sha,
         head_repository="octo/tools",
+        base_repository="octo/tools",
         base_ref="main",
         url=f"https://github.example/octo/tools/pull/{number}",
     )

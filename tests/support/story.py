@@ -107,6 +107,7 @@ class StoryForge(MemoryForge):
             head_ref=values["branch"],
             head_sha="c" * 40,
             head_repository=repository.full_name,
+            base_repository=repository.full_name,
             base_ref="main",
             url="https://github.example/octo/tools/pull/99",
         )

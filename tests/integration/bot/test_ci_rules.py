@@ -29,6 +29,7 @@ def open_pull(story: Story, branch: str = "feature") -> None:
         head_ref=branch,
         head_sha="d" * 40,
         head_repository="octo/tools",
+        base_repository="octo/tools",
         base_ref="main",
         url="https://github.example/octo/tools/pull/9",
     )

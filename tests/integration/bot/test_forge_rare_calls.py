@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from bot.github import GitHubForge
+from bot.github.client import Clients, Permissions, Token
 from tests.support.github.faults import Answer
 from tests.support.github.server import GitHubServer
 from workers.errors import ForgeError
@@ -20,6 +21,18 @@ def core_team(shop: GitHubServer) -> str:
 
 
 @pytest.fixture
+def in_guild(repository: RepositoryRef, monkeypatch: pytest.MonkeyPatch) -> RepositoryRef:
+    """The repository, as if `guild` owned it: so GitHub says with each token that it gives out for it."""
+    mint = Clients.mint
+
+    def minted(self: Clients, ref: RepositoryRef, permissions: Permissions) -> Token:
+        return replace(mint(self, ref, permissions), full_name=ref.full_name)
+
+    monkeypatch.setattr(Clients, "mint", minted)
+    return replace(repository, full_name="guild/shop")
+
+
+@pytest.fixture
 def pull(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> PullRequestInfo:
     shop.push("feature", {"a.txt": "a\n"})
     return forge.create_pull_request(
@@ -28,9 +41,8 @@ def pull(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> P
 
 
 def test_only_who_is_in_a_team_now_counts_as_its_member(
-    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef, core_team: str
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef, in_guild: RepositoryRef, core_team: str
 ) -> None:
-    in_guild = replace(repository, full_name="guild/shop")
     assert forge.is_team_member(in_guild, core_team, "maintainer")
     assert not forge.is_team_member(in_guild, core_team, "reader")
     assert not forge.is_team_member(in_guild, "no-such-team", "maintainer")

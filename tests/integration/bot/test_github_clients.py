@@ -40,7 +40,8 @@ class KeptOpen(BaseHTTPRequestHandler):
             alive = end > utc_now().timestamp()
             self._answer({"id": 41} if alive else {"message": "Bad credentials"}, 200 if alive else 401)
         else:
-            self._answer({"name": "main", "default_branch": "main", "commit": {"sha": "1" * 40}})
+            number = int(self.path.partition("tools-")[2].partition("/")[0])
+            self._answer({"id": number, "name": "main", "default_branch": "main", "commit": {"sha": "1" * 40}})
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
