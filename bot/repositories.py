@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sqlmodel import Session, col, update
+from sqlmodel import Session, col, select, update
 
 from bot.events import RepositoryFact
 from store.database import Database
@@ -74,6 +74,7 @@ def put_repositories(
 
 
 def _put_repository(session: Session, fact: RepositoryFact, installation_id: int) -> None:
+    _follow_owner(session, fact, installation_id)
     row = Repository(
         id=fact.id,
         installation_id=installation_id,
@@ -85,3 +86,23 @@ def _put_repository(session: Session, fact: RepositoryFact, installation_id: int
     )
     known = ("default_branch",) if fact.default_branch else ()
     put(session, row, changing=("installation_id", "full_name", "private", "active", "updated_at", *known))
+
+
+def _follow_owner(session: Session, fact: RepositoryFact, installation_id: int) -> None:
+    """Where an installation's account has another name than before, give all of its repositories that owner.
+
+    They find each other by it: the organisation's rules stand in one of them, which may be silent for months.
+    """
+    before, owner = session.get(Repository, fact.id), fact.full_name.split("/", 1)[0]
+    former = before.full_name.split("/", 1)[0] if before is not None else owner
+    if before is None or before.installation_id != installation_id or former == owner:
+        return  # what is in another installation than before was transferred
+    theirs = session.exec(select(Repository).where(Repository.installation_id == installation_id)).all()
+    for row in theirs:
+        if row.full_name.startswith(f"{former}/"):
+            row.full_name = f"{owner}/{row.full_name.partition('/')[2]}"
+            session.add(row)
+    installation = session.get_one(Installation, installation_id)
+    installation.account = owner
+    session.add(installation)
+    session.flush()

@@ -1,6 +1,7 @@
 """Who may start what, by `.acrouter.yml` on the default branch and GitHub's answer at that moment."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from bot.events import Commit, IssueClosed, IssueLabeled, PullRequestClosed, Pus
 from store.database import Database
 from store.repo_yaml import RepositoryConfigurationError
 from store.states import TaskKind, TaskState, Trigger
-from store.tables import ConfigurationFile, Repository
+from store.tables import ConfigurationFile, Installation, Repository
 from store.types import utc_now
 from tests.support.rows import add_attempt, add_repository, add_task
 from tests.support.story import NOW, REPOSITORY, Story, StoryForge
@@ -234,6 +235,17 @@ def test_another_owners_file_means_nothing_here(story: Story) -> None:
     story.configure("who:\n  permission: admin\n", "other/.github")
     story.comment("/route fix")
     assert len(story.tasks()) == 1
+
+
+def test_the_organisations_file_holds_on_when_it_has_another_name(story: Story) -> None:
+    add_repository(story.database, 43, "octo/.github")
+    renamed = replace(REPOSITORY, full_name="octopus/tools")
+    story.configure("who:\n  permission: admin\n", "octopus/.github")
+    story.comment("/route fix", repository=renamed)
+    assert story.tasks() == []
+    assert "takes admin permission" in story.words()
+    with story.database.reading() as session:
+        assert session.get_one(Installation, 7).account == "octopus"
 
 
 def test_a_push_of_many_long_messages_is_handled_at_once(story: Story) -> None:
