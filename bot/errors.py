@@ -33,5 +33,9 @@ class Moved(BotError, ForgeTemporary):  # noqa: N818
         """Where GitHub says that it is; empty where it does not say."""
 
 
+class NotYet(BotError, ForgeTemporary):  # noqa: N818
+    """What an event means shows when a task has gone on; it is handled again in a moment."""
+
+
 class CredentialsRefused(BotError, ForgeTemporary):  # noqa: N818
     """GitHub answered 401: a token died early, or the App's key is wrong."""

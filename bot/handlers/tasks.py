@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from sqlmodel import col, or_, select
 
+from bot.errors import NotYet
 from bot.handlers.context import Context
 from store.states import OutcomeKind, TaskState
 from store.tables import Outcome, Task
@@ -25,8 +26,17 @@ def tasks_of_branch(context: Context, branch: str) -> Sequence[Task]:
 
 
 def tasks_that_pushed(context: Context, branch: str, sha: str) -> Sequence[Task]:
-    """Return the tasks whose work a commit on a branch is; somebody else's later commit is nobody's."""
-    return [task for task in tasks_of_branch(context, branch) if task.head_sha == sha]
+    """Return the tasks whose work a commit on a branch is; somebody else's later commit is nobody's.
+
+    Raises:
+        NotYet: it may be what a task has just pushed: its worker writes that down next, or was lost before it could.
+    """
+    tasks = tasks_of_branch(context, branch)
+    pushed = [task for task in tasks if task.head_sha == sha]
+    pushing = [task.id for task in tasks if task.state.is_open and not task.head_sha]
+    if pushing and not pushed:
+        raise NotYet(f"Task {pushing[0]} is handing its work in on {branch}: what it pushed is not known yet.")
+    return pushed
 
 
 def tasks_of_commit(context: Context, sha: str) -> Sequence[Task]:

@@ -3,10 +3,11 @@
 import pytest
 from sqlmodel import select
 
+from bot.errors import NotYet
 from bot.events import CheckSuiteCompleted, Sender
 from store.database import Database
-from store.states import TaskKind, TaskState
-from store.tables import Outcome
+from store.states import OutcomeKind, TaskKind, TaskState
+from store.tables import Outcome, Task
 from tests.support.rows import add_task
 from tests.support.story import APP_ID, NOW, REPOSITORY, Story
 from workers.ports import PullRequestInfo
@@ -82,6 +83,23 @@ def test_acrouters_own_check_is_no_verdict_on_its_own_work(story: Story) -> None
         )
     with story.database.session() as session:
         assert [outcome.ref for outcome in session.exec(select(Outcome)).all()] == ["suite:8"]
+
+
+@pytest.mark.parametrize("branch", ["feature", "acrouter/issue-1-task-1"])
+def test_what_a_lost_worker_has_just_pushed_is_known_as_its_own_once_the_next_one_says_so(
+    story: Story, branch: str
+) -> None:
+    task_id = add_task(story.database, branch=branch, state=TaskState.QUEUED)
+    with pytest.raises(NotYet):
+        story.ci_fails(branch=branch)
+    assert "rerun_failed_jobs" not in story.forge.calls
+    with story.database.session() as session:
+        changed = {"head_sha": story.forge.heads[branch], "state": TaskState.PUBLISHED}
+        session.add(session.get_one(Task, task_id).sqlmodel_update(changed))
+    assert story.ci_fails(branch=branch) is None
+    with story.database.session() as session:
+        assert [outcome.kind for outcome in session.exec(select(Outcome)).all()] == [OutcomeKind.CI_FAILED]
+    assert len(story.tasks()) == 1
 
 
 def test_a_closed_prs_branch_is_worked_on_as_a_branch(story: Story) -> None:
