@@ -1,12 +1,13 @@
 """Turns a stored delivery into what it asks for: load, parse, and one `match` to one module a behaviour."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
 import structlog
-from sqlmodel import col, or_, select, update
+from sqlmodel import col, update
 
+from bot import claims
+from bot.claims import Claim
 from bot.errors import PayloadError
 from bot.events import (
     CheckRunRerequested,
@@ -85,7 +86,8 @@ def handle_delivery(runtime: Runtime, delivery_id: int) -> None:
         span("handle", claim.guid, event=claim.event),
     ):
         try:
-            reason = dispatch(runtime, claim.guid, parse(claim.event, decode(claim.payload)))
+            with claims.held(runtime.database, claim, runtime.settings.lease_s):
+                reason = dispatch(runtime, claim.guid, parse(claim.event, decode(claim.payload)))
         except PayloadError as error:
             _finish(runtime.database, claim, DeliveryState.FAILED, str(error))
         except TargetGone as error:
@@ -154,43 +156,15 @@ def _dispatch_in_repository(  # noqa: PLR0911, PLR0912  (one line an event)
             assert_never(event)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """A delivery that this call handles."""
-
-    id: int
-    guid: str
-    event: str
-    payload: bytes
-    tries: int
-    received_at: datetime
-
-
-def _claim(database: Database, delivery_id: int, lease_s: float) -> _Claim | None:
-    """Take a delivery, so that no other process does before `lease_s` seconds have passed."""
-    now = utc_now()
-    with database.session() as session:
-        taken = session.execute(
-            update(Delivery)
-            .where(
-                col(Delivery.id) == delivery_id,
-                col(Delivery.state) == DeliveryState.RECEIVED,
-                or_(col(Delivery.not_before).is_(None), col(Delivery.not_before) <= now),
-            )
-            .values(tries=col(Delivery.tries) + 1, not_before=now + timedelta(seconds=lease_s))
-            .returning(col(Delivery.id))
-        ).first()
-        if taken is None:
-            return None
-        row = session.exec(select(Delivery).where(Delivery.id == delivery_id)).one()
-        claim = _Claim(delivery_id, row.guid, row.event, row.payload, row.tries, row.received_at)
-    if claim.tries > MAX_TRIES:
+def _claim(database: Database, delivery_id: int, lease_s: float) -> Claim | None:
+    claim = claims.take(database, delivery_id, lease_s)
+    if claim is not None and claim.tries > MAX_TRIES:
         _finish(database, claim, DeliveryState.FAILED, f"its handler was lost {MAX_TRIES} times")
         return None
     return claim
 
 
-def _wait(database: Database, claim: _Claim, error: ForgeTemporary) -> None:
+def _wait(database: Database, claim: Claim, error: ForgeTemporary) -> None:
     """GitHub cannot answer now. That is nobody's fault and costs no try."""
     if utc_now() - claim.received_at > _LONGEST_WAIT:
         _finish(database, claim, DeliveryState.FAILED, f"given up after a day: {error}")
@@ -199,7 +173,7 @@ def _wait(database: Database, claim: _Claim, error: ForgeTemporary) -> None:
     _put_back(database, claim, str(error), error.retry_at or utc_now() + timedelta(seconds=10), claim.tries - 1)
 
 
-def _retry(database: Database, claim: _Claim, error: Exception) -> None:
+def _retry(database: Database, claim: Claim, error: Exception) -> None:
     reason = f"{type(error).__name__}: {error}"
     if claim.tries >= MAX_TRIES:
         _finish(database, claim, DeliveryState.FAILED, f"given up after {claim.tries} tries. The last one: {reason}")
@@ -207,11 +181,11 @@ def _retry(database: Database, claim: _Claim, error: Exception) -> None:
     _put_back(database, claim, reason, utc_now() + timedelta(seconds=2**claim.tries), claim.tries)
 
 
-def _put_back(database: Database, claim: _Claim, reason: str, not_before: datetime, tries: int) -> None:
+def _put_back(database: Database, claim: Claim, reason: str, not_before: datetime, tries: int) -> None:
     _write(database, claim, {"reason": scrub(reason), "not_before": not_before, "tries": tries})
 
 
-def _finish(database: Database, claim: _Claim, state: DeliveryState, reason: str) -> None:
+def _finish(database: Database, claim: Claim, state: DeliveryState, reason: str) -> None:
     _log.info("delivery.done", state=state.value, reason=reason)
     _write(
         database,
@@ -220,7 +194,7 @@ def _finish(database: Database, claim: _Claim, state: DeliveryState, reason: str
     )
 
 
-def _write(database: Database, claim: _Claim, values: dict[str, object]) -> None:
+def _write(database: Database, claim: Claim, values: dict[str, object]) -> None:
     with database.session() as session:
         session.execute(
             update(Delivery)

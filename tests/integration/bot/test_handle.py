@@ -15,6 +15,7 @@ from store.states import DeliveryState
 from store.tables import Delivery, Installation, Repository
 from store.types import utc_now
 from tests.support.rows import QueueOfNames, settings
+from tests.support.services import wait_until
 from workers.errors import ForgeTemporary
 
 FACT = {"id": 42, "full_name": "octo/tools", "default_branch": "main", "private": False}
@@ -103,6 +104,36 @@ def test_two_processes_at_once_handle_it_once(
     first.join(10)
     assert calls == ["g"]
     assert delivery(database, number).state is DeliveryState.HANDLED
+
+
+def test_a_handler_that_github_keeps_waiting_is_left_to_it_however_long_that_takes(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, changed = QueueOfNames(), settings().model_copy(update={"lease_s": 1.5})
+    runtime: Any = SimpleNamespace(settings=changed, database=database, queue=queue, forge=object())
+    inside, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def slow(_runtime: object, guid: str, _event: object) -> None:
+        calls.append(guid)
+        inside.set()
+        assert go_on.wait(10)
+
+    monkeypatch.setattr(handle, "dispatch", slow)
+    number = deliver(database, "ping", ping())
+    handler = make_handler(runtime)
+    first = threading.Thread(target=handler, args=(number,))
+    first.start()
+    assert inside.wait(10)
+    until = delivery(database, number).not_before
+    assert until is not None
+    wait_until(lambda: (delivery(database, number).not_before or until) > until, what="a longer claim")
+    handler(number)
+    go_on.set()
+    first.join(10)
+    assert calls == ["g"]
+    row = delivery(database, number)
+    assert (row.state, row.tries, row.not_before) == (DeliveryState.HANDLED, 1, None)
 
 
 def test_a_crash_leaves_it_for_later_and_the_fifth_gives_it_up(
