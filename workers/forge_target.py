@@ -25,8 +25,8 @@ from workers.history import record
 from workers.newest_base import choose_parent, tree_on
 from workers.ports import Forge, PullRequestInfo, RepositoryRef
 from workers.run import Run
-from workers.target_words import Words, open_issue, open_pull_request, read_words
-from workers.targets import Refusal, Source, TargetClosed, TargetMoved
+from workers.target_words import Words, branch_now, open_issue, open_pull_request, read_words
+from workers.targets import Refusal, Source, TargetMoved
 from workers.views import task_view
 
 BRANCH_PREFIX = "acrouter/"
@@ -267,10 +267,7 @@ def current_head(forge: Forge, repository: RepositoryRef, task: Task) -> str | N
         case _:
             if task.target_number is not None:
                 return open_pull_request(forge, repository, task.target_number).head_sha
-            head = forge.branch_head(repository, task.base_ref)
-            if head is None:
-                raise TargetClosed(f"The branch {task.base_ref} was deleted.")
-            return head.sha
+            return branch_now(forge, repository, task.base_ref).sha
 
 
 def _free_branch(mirror: Mirror, remote: GitRemote, commit: str, wanted: str) -> str:

@@ -178,7 +178,9 @@ class Forge(Protocol):
 
     def default_branch(self, repository: RepositoryRef) -> BranchHead: ...
 
-    def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None: ...
+    def branch_head(self, repository: RepositoryRef, name: str) -> BranchHead | None:
+        """Return a branch, under its new name where it was renamed, or None where there is none."""
+        ...
 
     def file_text(self, repository: RepositoryRef, path: str, ref: str) -> str | None:
         """Return a file's text at a ref (empty ref: the default branch), or None where there is none."""

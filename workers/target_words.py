@@ -7,7 +7,7 @@ from store.states import TaskKind
 from store.tables import Task
 from templates import render
 from workers.errors import ForgeError, ForgeTemporary, PipelineError, TargetGone
-from workers.ports import Forge, IssueInfo, PullRequestInfo, RepositoryRef
+from workers.ports import BranchHead, Forge, IssueInfo, PullRequestInfo, RepositoryRef
 from workers.targets import TargetClosed
 
 
@@ -64,6 +64,14 @@ def open_pull_request(forge: Forge, repository: RepositoryRef, number: int) -> P
     return pull
 
 
+def branch_now(forge: Forge, repository: RepositoryRef, name: str) -> BranchHead:
+    """Return a branch, which may have another name by now."""
+    head = forge.branch_head(repository, name)
+    if head is None:
+        raise TargetClosed(f"The branch {name} was deleted.")
+    return head
+
+
 def words_asked_for(task: Task, target: IssueInfo | PullRequestInfo) -> tuple[str, str]:
     """Return an issue's or a PR's title and text as they stood when a person with permission asked for the work.
 
@@ -110,8 +118,10 @@ def _of_run(forge: Forge, repository: RepositoryRef, task: Task) -> Words:
     also = _failing_on_base(forge, repository, task) & {job.name for job in failure.jobs}
     text = render("prompts/ci_failure.md.j2", failure=failure, also_on_base=sorted(also))
     title = f"CI workflow {failure.name} fails on {failure.head_branch}"
-    sha = task.base_sha or failure.head_sha
-    return Words(title, text, text, failure.head_branch, sha, failure.url, refs_to_fetch(failure.head_branch, sha))
+    sha, base_ref = task.base_sha or failure.head_sha, failure.head_branch
+    if task.target_number is None:
+        base_ref = branch_now(forge, repository, base_ref).name
+    return Words(title, text, text, base_ref, sha, failure.url, refs_to_fetch(base_ref, sha))
 
 
 def _failing_on_base(forge: Forge, repository: RepositoryRef, task: Task) -> frozenset[str]:

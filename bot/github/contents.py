@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from github import UnknownObjectException
 from github.Repository import Repository
@@ -36,11 +36,16 @@ def read_default_branch(repository: Repository) -> BranchHead:
 
 
 def read_branch(repository: Repository, name: str) -> BranchHead | None:
-    """Return a branch with its newest commit, or None where there is none."""
+    """Return a branch with its newest commit, under its new name where it was renamed, or None where there is none."""
     try:
         return _branch(repository, name)
     except UnknownObjectException:
         return None
+    except Moved as moved:
+        present = unquote(urlsplit(moved.address).path.partition("/branches/")[2])
+        if present in ("", name):  # it is the repository that has another name
+            raise
+        return _branch(repository, present)
 
 
 def read_file(repository: Repository, path: str, ref: str) -> str | None:

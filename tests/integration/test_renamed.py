@@ -1,6 +1,6 @@
 """A repository gets another name while a task is on its way, and no webhook has told of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,10 +8,9 @@ from sqlmodel import select
 
 from store.states import TaskState
 from store.tables import Task
-from tests.support.renamed import rename
+from tests.support.renamed import meanwhile, rename
 from tests.support.run_stories import CI_FAILURE, ISSUE, PULL_REQUEST, Story
 from tests.support.whole_run import REPOSITORY, WholeRun
-from workers.forge_target import ForgeTarget
 
 
 @pytest.fixture(params=[ISSUE, PULL_REQUEST, CI_FAILURE], ids=["issue", "pr", "ci"])
@@ -50,18 +49,6 @@ def test_while_the_model_works(run: WholeRun, monkeypatch: pytest.MonkeyPatch) -
     meanwhile(monkeypatch, lambda: rename(run, "store"))
     run.settle()
     assert_it_was_handed_in(run, number)
-
-
-def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Let something happen once, after the work and before its answer is handed in."""
-    publish, todo = ForgeTarget.publish, [happens]
-
-    def later(*arguments: object) -> None:
-        if todo:
-            todo.pop()()
-        publish(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(ForgeTarget, "publish", later)
 
 
 def test_a_new_repository_of_the_old_name_gets_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
