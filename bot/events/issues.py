@@ -24,10 +24,14 @@ class IssueLabeled:
 
 @dataclass(frozen=True)
 class IssueClosed:
+    """An issue was closed, or is not there any more."""
+
     repository: RepositoryFact
     sender: Sender
     number: int
     at: datetime
+    how: str = "closed"
+    """Or deleted, or transferred to another repository."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,12 @@ class CommentCreated:
 
 
 def read_issues(payload: Payload) -> IssueLabeled | IssueClosed | Ignored:
-    if ignored := other_action(payload, "labeled", "closed"):
+    if ignored := other_action(payload, "labeled", "closed", "deleted", "transferred"):
         return ignored
-    issue = payload.object("issue")
-    if payload.text("action") == "closed":
-        number, at = issue.number("number"), issue.moment("closed_at")
-        return IssueClosed(repository_of(payload), sender_of(payload), number, at)
+    issue, action = payload.object("issue"), payload.text("action")
+    if action != "labeled":
+        number, at = issue.number("number"), issue.moment("closed_at" if action == "closed" else "updated_at")
+        return IssueClosed(repository_of(payload), sender_of(payload), number, at, action)
     label = payload.optional_object("label")
     return IssueLabeled(
         repository=repository_of(payload),

@@ -1,4 +1,4 @@
-"""A closed issue: work on it is not wanted any more."""
+"""An issue that was closed, deleted or transferred: work on it is not wanted any more."""
 
 from bot.events import IssueClosed
 from bot.handlers.context import Context
@@ -10,7 +10,8 @@ def issue_closed(context: Context, event: IssueClosed) -> str | None:
     """Stop the open task on the issue before it spends more."""
     if is_open_again(context, event.number, event.at):
         return "it was opened again since"
+    why = f"who {event.how} it"
     stopped = request_stop(
-        context.database, context.queue, context.repository.id, event.number, event.sender.login, why="who closed it"
+        context.database, context.queue, context.repository.id, event.number, event.sender.login, why=why
     )
     return None if stopped else "nothing is at work on it"
