@@ -16,6 +16,8 @@ from workers.intake import NewTask
 
 _FAILED = frozenset({"failure", "timed_out"})
 _ACTIONS = "github-actions"
+_MERGE_QUEUE = "gh-readonly-queue/"
+"""https://docs.github.com/en/repositories/configuring-branches-and-merges-in-your-repository/configuring-pull-request-merges/managing-a-merge-queue"""
 
 
 def workflow_run_completed(  # noqa: PLR0911  (one line a reason)
@@ -78,8 +80,12 @@ def _outcome(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted
     return None if tasks else "no task pushed this commit"
 
 
-def _start(context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, run_id: int, name: str) -> str | None:
+def _start(  # noqa: PLR0911  (one line a reason)
+    context: Context, event: WorkflowRunCompleted | CheckSuiteCompleted, run_id: int, name: str
+) -> str | None:
     branch, head_sha = event.head_branch, event.head_sha
+    if branch.startswith(_MERGE_QUEUE):
+        return "a merge queue's own branch, which is gone when the queue has tried"
     rules = rules_now(context)
     if not rules.config.wants_ci_fix(name):
         return f"{CONFIG_FILE} {'has a mistake' if rules.mistakes else 'does not ask for it'}"

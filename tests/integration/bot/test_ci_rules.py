@@ -117,6 +117,13 @@ def test_a_failure_of_the_base_branch_itself_is_worked_on(story: Story) -> None:
     assert len(story.tasks()) == 1
 
 
+def test_a_merge_queues_own_branch_is_not_worked_on(story: Story) -> None:
+    """It is gone when the queue has tried: GitHub would close a PR to it, which would teach that the work was bad."""
+    assert "merge queue" in (story.ci_fails(branch=f"gh-readonly-queue/main/pr-9-{'d' * 40}") or "")
+    assert story.tasks() == []
+    assert "rerun_failed_jobs" not in story.forge.calls
+
+
 def test_failed_runs_of_one_target_meet_the_circuit_breaker(story: Story) -> None:
     story.forge.may_rerun = False
     limit = story.runtime.settings.max_tasks_per_target
