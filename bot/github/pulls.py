@@ -1,5 +1,6 @@
 """Pull requests: read, found by their head, opened once, edited."""
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import islice
@@ -19,6 +20,9 @@ from workers.ports import FileChange, PullRequestInfo
 _MOST_FILES = 100
 _MOST_COMMENTS = 50
 _MOST_READ = 300
+_MOST_FAILING = 100
+_MOST_LOOKED_AT = 1000
+"""Reviews, and checks (GitHub tells of no more): ten requests at the most."""
 _OWN_PEOPLE = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _FAILED = frozenset({"failure", "timed_out", "cancelled", "action_required", "startup_failure"})
 
@@ -100,13 +104,16 @@ def read_discussion(repository: Repository, number: int, sha: str, asked_at: dat
     """
     pull = repository.get_pull(number)
     files = list(islice(pull.get_files(), _MOST_FILES + 1))
-    reviews = [review for review in islice(pull.get_reviews(), _MOST_COMMENTS) if _stood(review, asked_at)]
+    # The oldest come first, and each reply to a remark on a line is a review of its own.
+    said = (review for review in islice(pull.get_reviews(), _MOST_LOOKED_AT) if _stood(review, asked_at))
+    reviews = deque(said, maxlen=_MOST_COMMENTS)
     newest_first = islice(pull.get_review_comments(sort="created", direction="desc"), _MOST_READ)
     comments = list(islice((one for one in newest_first if _was_said(one, asked_at)), _MOST_COMMENTS))
     now = read_pull(repository, number)
     if now.head_sha != sha:  # what was pushed since has names of files, which are words too
         files = repository.compare(now.base_ref, sha).files[: _MOST_FILES + 1]
-    runs = islice(repository.get_commit(sha).get_check_runs(filter="latest"), 100)
+    runs = islice(repository.get_commit(sha).get_check_runs(filter="latest"), _MOST_LOOKED_AT)
+    failing = islice((run for run in runs if run.conclusion in _FAILED), _MOST_FAILING)
     return render(
         "pulls/discussion.md.j2",
         files=[(f.filename, f.status, f.additions, f.deletions) for f in files[:_MOST_FILES]],
@@ -114,9 +121,7 @@ def read_discussion(repository: Repository, number: int, sha: str, asked_at: dat
         reviews=[(_login(r.user), r.state, r.body) for r in reviews],
         comments=[(_login(c.user), c.path, c.diff_hunk, c.body) for c in reversed(comments)],
         failing_checks=[
-            (run.name, run.conclusion, run.output.title or "", run.output.summary or "")
-            for run in runs
-            if run.conclusion in _FAILED
+            (run.name, run.conclusion, run.output.title or "", run.output.summary or "") for run in failing
         ],
     )
 
