@@ -110,9 +110,9 @@ def dispatch(runtime: Runtime, guid: str, event: Event) -> str | None:
         case Ping():
             pass
         case InstallationChanged():
-            installations.changed(runtime.database, event)
+            installations.changed(runtime.database, runtime.queue, event)
         case RepositoriesChanged():
-            installations.repositories_changed(runtime.database, event)
+            installations.repositories_changed(runtime.database, runtime.queue, event)
         case _:
             return _dispatch_in_repository(runtime, guid, event)
     return None

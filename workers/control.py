@@ -4,7 +4,7 @@ from sqlmodel import col, func, or_, select
 
 from store.database import Database
 from store.states import TaskState
-from store.tables import Task
+from store.tables import Repository, Task
 from workers.history import note, record
 from workers.interrupted import write_off
 from workers.ports import Queue
@@ -54,10 +54,24 @@ def request_stop(
     # Who closes acrouter's PR ends no new try of the work behind it, which will have another one.
     find = latest_task if why else task_asked_about
     found = find(database, repository_id, target_number)
-    if found is None:
-        return None
+    return _stop(database, queue, found.id, by, why) if found is not None else None
+
+
+def stop_where_removed(database: Database, queue: Queue, installation_id: int, by: str) -> None:
+    """End the open tasks of an installation's repositories in which the App is not installed any more."""
+    left = select(Repository.id).where(Repository.installation_id == installation_id, col(Repository.active).is_(False))
+    open_states = [state for state in TaskState if state.is_open]
+    with database.reading() as session:
+        found = session.exec(
+            select(Task.id).where(col(Task.state).in_(open_states), col(Task.repository_id).in_(left))
+        ).all()
+    for task_id in found:
+        _stop(database, queue, task_id, by, "who removed the App")
+
+
+def _stop(database: Database, queue: Queue, task_id: int | None, by: str, why: str) -> Task | None:
     with database.session() as session:
-        task = session.exec(select(Task).where(Task.id == found.id).with_for_update(key_share=True)).one()
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).one()
         if not task.state.is_open:
             return None
         task.stop_requested_by = by
@@ -69,6 +83,6 @@ def request_stop(
             record(session, task, TaskState.STOPPED, f"Stopped by {by}{', ' if why else ''}{why}.")
         else:
             note(session, task, f"{by} {why.removeprefix('who ') or 'asked to stop'}.")
-    assert found.id is not None
-    queue.work(found.id)
+    assert task_id is not None
+    queue.work(task_id)
     return task

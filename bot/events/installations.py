@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.events.facts import RepositoryFact
+from bot.events.facts import RepositoryFact, Sender, sender_of
 from bot.payload import Payload
 
 
@@ -16,6 +16,7 @@ class InstallationChanged:
     suspended: bool
     removed: bool
     repositories: tuple[RepositoryFact, ...]
+    sender: Sender
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class RepositoriesChanged:
     account: str
     added: tuple[RepositoryFact, ...]
     removed_ids: tuple[int, ...]
+    sender: Sender
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def read_installation(payload: Payload) -> InstallationChanged:
         suspended=action == "suspend" or (action != "unsuspend" and installation.data.get("suspended_at") is not None),
         removed=action == "deleted",
         repositories=tuple(_listed(item, number) for item in payload.objects("repositories")),
+        sender=sender_of(payload),
     )
 
 
@@ -56,6 +59,7 @@ def read_installation_repositories(payload: Payload) -> RepositoriesChanged:
         account=_account(installation),
         added=tuple(_listed(item, number) for item in payload.objects("repositories_added")),
         removed_ids=tuple(item.number("id") for item in payload.objects("repositories_removed")),
+        sender=sender_of(payload),
     )
 
 
