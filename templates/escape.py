@@ -13,6 +13,9 @@ from collections.abc import Callable
 _ZERO_WIDTH_SPACE = "\u200b"
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~&$])")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# `[skip ci]` and its kin, of GitHub Actions and others
+# (https://docs.github.com/en/actions/how-tos/manage-workflow-runs/skip-workflow-runs).
+_SKIPS_CI = re.compile(r"\[(?=[^\[\]]*\b(?:skip|no)\b[^\[\]]*\])", re.IGNORECASE)
 # Bidirectional overrides and isolates can show a text in another order than it has (Trojan Source, CVE-2021-42574).
 _BIDI = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
 
@@ -31,8 +34,11 @@ def inline(text: object, limit: int = 200) -> str:
 
 
 def line(text: object, limit: int = 200) -> str:
-    """Return untrusted text as one line for places without Markdown: titles and commit messages, which GitHub links."""
-    defused = _defuse(" ".join(plain(text).split()))
+    """Return untrusted text as one line for places without Markdown: titles and commit messages, which GitHub links.
+
+    In a commit's message words in brackets would keep CI from running, too.
+    """
+    defused = _SKIPS_CI.sub("[" + _ZERO_WIDTH_SPACE, _defuse(" ".join(plain(text).split())))
     return cut(re.sub(r"#(?=\d)", "#" + _ZERO_WIDTH_SPACE, defused), limit)
 
 

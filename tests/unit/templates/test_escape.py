@@ -37,6 +37,16 @@ def test_a_title_or_a_commits_message_tells_nobody_and_closes_nothing(words: str
     assert line(words) == shown
 
 
+@pytest.mark.parametrize(
+    "words", ["[skip ci]", "[ci skip]", "[NO CI]", "[skip actions]", "[Actions Skip]", "[ci-skip]", "[skip netlify]"]
+)
+def test_a_title_or_a_commits_message_keeps_no_ci_from_running(words: str) -> None:
+    shown = line(f"Tests of {words} commits [wip]")
+    assert words not in shown
+    assert shown.replace(GAP, "") == f"Tests of {words} commits [wip]"
+    assert "[wip]" in shown
+
+
 @pytest.mark.parametrize("words", ["a`b", "``", "`", "x``` **y** ```", "a\n\n**b**", "", " "])
 def test_no_word_ends_its_code_span(words: str) -> None:
     [_, told, _] = MarkdownIt("commonmark").parse(f"before {code(words)} after")
