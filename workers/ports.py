@@ -148,6 +148,10 @@ class Forge(Protocol):
         """Return what a commit does to files, beside its first parent; the first few hundred of them."""
         ...
 
+    def changes_since(self, repository: RepositoryRef, base_ref: str, sha: str) -> Sequence[FileChange]:
+        """Return what was done to files up to a commit since it left a branch; the first few hundred of them."""
+        ...
+
     def merged_as(self, repository: RepositoryRef, base_ref: str, shas: Collection[str]) -> Sequence[PullRequestInfo]:
         """Return the PRs that came into a branch lately by one of these commits: merge, squash, or a rebase's last."""
         ...

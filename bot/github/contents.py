@@ -76,6 +76,16 @@ def read_commit_changes(repository: Repository, sha: str) -> Sequence[FileChange
     return [as_change(file) for file in (data.get("files") or [])[:MOST_CHANGES]]
 
 
+def read_changes_since(repository: Repository, base_ref: str, sha: str) -> Sequence[FileChange]:
+    """Return what was done to files on the way to a commit since it left a branch.
+
+    https://docs.github.com/en/rest/commits/commits#compare-two-commits
+    """
+    url = f"{repository.url}/compare/{quote(base_ref)}...{quote(sha)}"
+    _, data = repository.requester.requestJsonAndCheck("GET", url)
+    return [as_change(file) for file in (data.get("files") or [])[:MOST_CHANGES]]
+
+
 def as_change(file: Mapping[str, Any]) -> FileChange:
     """Read GitHub's `diff-entry`."""
     path = file["filename"]

@@ -67,6 +67,10 @@ class GitHubForge:
         with self._open(repository, f"read commit {sha[:12]}") as opened:
             return contents.read_commit_changes(opened, sha)
 
+    def changes_since(self, repository: RepositoryRef, base_ref: str, sha: str) -> Sequence[FileChange]:
+        with self._open(repository, f"compare {sha[:12]} with {base_ref}") as opened:
+            return contents.read_changes_since(opened, base_ref, sha)
+
     def merged_as(self, repository: RepositoryRef, base_ref: str, shas: Collection[str]) -> Sequence[PullRequestInfo]:
         with self._open(repository, f"look for PRs that were merged to {base_ref}") as opened:
             return pulls.merged_as(opened, base_ref, shas)

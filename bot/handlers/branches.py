@@ -8,8 +8,11 @@ from bot.handlers.configuration import configuration_pushed
 from bot.handlers.context import Context
 from bot.handlers.reverts import may_revert, reverted, reverts_in
 from bot.handlers.rules import may_write
+from bot.handlers.taking_back import is_same_work
 from bot.handlers.tasks import tasks_of_branch
 from store.states import OutcomeKind
+from store.tables import Task
+from workers.errors import TargetGone
 from workers.forge_target import BRANCH_PREFIX
 
 _MOST_READ = 40
@@ -63,6 +66,23 @@ def _foreign(context: Context, branch: str, sha: str, login: str, at: datetime) 
     if login == context.forge.login() or any(task.head_sha == sha for task in tasks):
         return "acrouter's own push"
     for task in tasks:
+        if _is_as_it_was(context, task, sha):
+            continue
         data = {"by": login, "head_sha": sha}
         context.record_outcome(task, OutcomeKind.FOREIGN_COMMITS, ref=sha, at=at, data=data)
     return None
+
+
+def _is_as_it_was(context: Context, task: Task, sha: str) -> bool:
+    """Whether a PR does what acrouter's commit did, and nothing else: somebody brought it up to date with its base.
+
+    GitHub's "Update branch" button merges the base into it, or makes its commits anew on top of that.
+    """
+    if not task.head_sha or task.pr_number is None:
+        return False
+    try:
+        pull = context.forge.pull_request(context.repository, task.pr_number)
+        ours = context.forge.commit_changes(context.repository, task.head_sha)
+        return is_same_work(ours, context.forge.changes_since(context.repository, pull.base_ref, sha))
+    except TargetGone:
+        return False

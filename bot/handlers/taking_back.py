@@ -25,6 +25,18 @@ def takes_back(work: Sequence[FileChange], later: Sequence[FileChange]) -> bool:
     )
 
 
+def is_same_work(one: Sequence[FileChange], other: Sequence[FileChange]) -> bool:
+    """Whether two changes add and remove the same lines, wherever in their files these stand by now."""
+    return bool(one) and _exactly(one) == _exactly(other)
+
+
+def _exactly(files: Sequence[FileChange]) -> dict[str, tuple[str, list[str]]]:
+    return {
+        file.path: (file.old_path, sorted(line for line in file.patch.splitlines() if line[:1] in ("+", "-")))
+        for file in files
+    }
+
+
 def _most(wanted: Lines, found: Lines) -> bool:
     return (wanted & found).total() * 2 > wanted.total() or not wanted
 

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from bot.demo.hub.git import Identity
 from bot.demo.hub.webhooks import Delivery
 from bot.signature import sign
 from store.states import OutcomeKind, TaskKind, TaskState
@@ -266,6 +267,21 @@ def test_somebody_elses_commits_on_our_branch_are_one_outcome(world: World) -> N
     sha = world.github.push("acrouter/task-1", {"more.txt": "x\n"})
     world.settle()
     assert [(o.kind, o.ref) for o in world.outcomes()] == [(OutcomeKind.FOREIGN_COMMITS, sha)]
+
+
+def test_our_branch_that_somebody_brought_up_to_date_with_its_base_is_our_work_still(world: World) -> None:
+    published(world)
+    github, who = world.github, Identity("maintainer", "maintainer@example.com")
+    ours = github.branches()["acrouter/task-1"]
+    main = github.push("main", {"other.txt": "x\n"})
+    updated = github.bare().merge("acrouter/task-1", main, "Merge branch 'main' into acrouter/task-1", who)
+    github.move_branch("acrouter/task-1", updated)
+    world.settle()
+    assert github.branches()["acrouter/task-1"] != ours
+    assert kinds(world) == []
+    world.github.push("acrouter/task-1", {"more.txt": "x\n"})
+    world.settle()
+    assert kinds(world) == [OutcomeKind.FOREIGN_COMMITS]
 
 
 def send_anew(world: World, delivery: Delivery) -> None:
