@@ -120,11 +120,11 @@ def _cache_key(
         base.encode(),
         *(command.encode() for command in commands),
         b"",
-        *(n.encode() for n in layout),
+        *(name.encode("utf-8", "surrogateescape") for name in layout),
         b"",
     ]
     for name in sorted(raw):
-        parts += [name.encode(), raw[name]]
+        parts += [name.encode("utf-8", "surrogateescape"), raw[name]]
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()[:32]

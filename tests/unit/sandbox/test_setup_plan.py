@@ -1,5 +1,6 @@
 """How a repository's set-up is found out from its files."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,16 @@ def test_the_key_follows_what_the_result_depends_on(tmp_path: Path) -> None:
         key("7", {"pyproject.toml": PYPROJECT, "x/a.py": "1"}, base="other"),
     }
     assert len(others | {first}) == 6
+
+
+def test_names_that_are_not_utf8_are_keyed_as_any_other(tmp_path: Path) -> None:
+    def key(number: int, *names: bytes) -> str:
+        files = {os.fsdecode(name): "" for name in names}
+        return detect(
+            make_archive(tmp_path / f"{number}.tar", files), commands=None, base="b", shared_with="tests"
+        ).cache_key
+
+    assert key(1, b"caf\xe9.txt", b"d\xff/pom.xml") != key(2, b"caf\xe8.txt", b"d\xff/pom.xml")
 
 
 @pytest.mark.parametrize(
