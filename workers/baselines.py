@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workers.context import Work
 
 _log = structlog.get_logger(__name__)
-_FORMAT = 1
+_FORMAT = 2
 """Raised where reports are read or written in another way."""
 _LIFE_S = 7 * 86_400.0
 _LIFE_OF_A_TIMEOUT_S = 86_400.0

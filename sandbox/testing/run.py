@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from sandbox.results import MAX_RESULTS, TOO_MANY, TestCommand, TestReport, TestStatus
-from sandbox.testing import junit, runners, unittest_output
+from sandbox.testing import junit, rootdir, runners, unittest_output
 from sandbox.testing.belonging import belongs_to
 from sandbox.testing.discovery import is_plain_pytest
 from sandbox.types import CommandResult, Sandbox
@@ -51,7 +51,9 @@ def run_tests(sandbox: Sandbox, command: TestCommand, *, timeout_s: float, only:
     result = sandbox.execute(_with_environment(command.command, {}), timeout_s=timeout_s)
     if command.runner == "unittest":
         results, ran = unittest_output.parse(plain(result.output))
-        return _report(command, result, _of_files(results, only), _unittest_note(result, results, ran))
+        note = _unittest_note(result, results, ran)
+        results_at_top = rootdir.from_the_top(sandbox, command.command, "", results)
+        return _report(command, result, _of_files(results_at_top, only), note)
     return _report(command, result, {}, _exit_code_note(result))
 
 
@@ -79,7 +81,8 @@ def _run_pytest(sandbox: Sandbox, command: TestCommand, timeout_s: float, only: 
     except junit.JunitError as error:
         return _report(command, result, {}, f"pytest's results cannot be used: {error}.")
     note = _pytest_note(result, results)
-    return _report(command, result, _of_files(results, only), note)
+    results_at_top = rootdir.from_the_top(sandbox, command.command, plain(result.output), results)
+    return _report(command, result, _of_files(results_at_top, only), note)
 
 
 def _pytest(sandbox: Sandbox, line: str, timeout_s: float, extra: Sequence[str]) -> tuple[CommandResult, bytes | None]:

@@ -14,6 +14,7 @@ _STATUS: dict[str, TestStatus] = {
     "expected failure": "skipped",
     "unexpected success": "failed",
 }
+_NOT_IMPORTED = "unittest.loader._FailedTest"
 _RAN = re.compile(r"^Ran (\d{1,9}) tests? in ", re.MULTILINE)
 
 
@@ -29,6 +30,12 @@ def parse(output: str) -> tuple[dict[str, TestStatus], int | None]:
         words = _WORD.findall(body[start.end() : ends_at])
         if words:
             name, where = start[1], start[2]
-            test = where if where.endswith(f".{name}") else f"{where}.{name}"
-            results[test] = _STATUS.get(words[-1], "skipped")
+            results[_id(name, where)] = _STATUS.get(words[-1], "skipped")
     return results, int(ran[-1]) if ran else None
+
+
+def _id(name: str, where: str) -> str:
+    """A module that cannot be imported goes by its file, as pytest's do."""
+    if where.startswith(_NOT_IMPORTED):
+        return f"{name.replace('.', '/')}.py"
+    return where if where.endswith(f".{name}") else f"{where}.{name}"

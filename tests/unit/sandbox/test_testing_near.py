@@ -109,7 +109,7 @@ class _Suite:
         return CommandResult("", int(any(map(self._fails, self._files))), slow, 0.1)
 
     def read_file(self, path: str, *, limit: int = 0) -> bytes | None:
-        if not self._files or "tests/test_mail.py" in self._files:
+        if not path.endswith(".xml") or not self._files or "tests/test_mail.py" in self._files:
             return None
         cases = (
             f'<testcase classname="{name.removesuffix(".py").replace("/", ".")}" name="test" file="{name}">'

@@ -10,6 +10,7 @@ import pytest
 from sandbox.results import TestCommand, TestReport
 from sandbox.testing import cargo_output, go_json, junit, run_tests, tap, unittest_output
 from sandbox.testing.discovery import PYTEST, UNITTEST
+from sandbox.testing.rootdir import from_the_top
 from tests.support.local_sandbox import LocalSandbox
 
 RICH = """
@@ -105,6 +106,42 @@ def test_only_some_files_can_be_asked_for(box: LocalSandbox) -> None:
     files = {"test_a.py": "def test_a(): pass\n", "test b.py": "def test_b(): pass\n"}
     report = run(box, files, only=("test b.py",))
     assert report.results == {"test b.py::test_b": "passed"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cd backend && {pytest}", "{pytest} backend", "{pytest} -c backend/pytest.ini", "{pytest} backend/tests"],
+)
+def test_a_projects_tests_are_named_from_the_top_of_the_tree(box: LocalSandbox, command: str) -> None:
+    """As a patch names their files, though pytest names them from the folder of its configuration."""
+    files = {
+        "backend/pytest.ini": "[pytest]\naddopts = -q\n",
+        "backend/tests/test_a.py": "def test_a(): pass\n",
+        "backend/tests/test_b.py": "import nothing_there\n",
+    }
+    report = run(box, files, command.format(pytest=PYTEST))
+    assert report.results == {"backend/tests/test_a.py::test_a": "passed", "backend/tests/test_b.py": "error"}
+    alone = run(box, {}, command.format(pytest=PYTEST), only=("backend/tests/test_a.py",))
+    assert alone.results == {"backend/tests/test_a.py::test_a": "passed"}
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 -m unittest discover -v -s app/tests", "cd app/tests && python3 -m unittest -v"]
+)
+def test_what_unittest_finds_in_a_folder_is_named_from_the_top_of_the_tree(box: LocalSandbox, command: str) -> None:
+    case = "import unittest\nclass Case(unittest.TestCase):\n    def test_a(self): pass\n"
+    report = run(box, {"app/tests/test_a.py": case, "app/tests/test_b.py": "import nothing_there\n"}, command)
+    assert report.note == ""
+    assert report.results == {"app.tests.test_a.Case.test_a": "passed", "app/tests/test_b.py": "error"}
+    alone = run(box, {}, command, only=("app/tests/test_a.py",))
+    assert alone.results == {"app.tests.test_a.Case.test_a": "passed"}
+
+
+@pytest.mark.parametrize("told", ["rootdir: /workspace/a b/c", "rootdir: /workspace/a b/c, configfile: pytest.ini"])
+def test_the_root_that_pytest_tells_is_where_its_names_begin(box: LocalSandbox, told: str) -> None:
+    box.put_file("a b/c/test_a.py", b"")
+    named = from_the_top(box, PYTEST, f"platform linux\n{told}\ncollected 1 item\n", {"test_a.py::test_a": "passed"})
+    assert named == {"a b/c/test_a.py::test_a": "passed"}
 
 
 @pytest.mark.parametrize("ending", ["import os; os._exit(0)", "import os; os.abort()", "raise KeyboardInterrupt"])

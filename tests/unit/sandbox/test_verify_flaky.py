@@ -39,6 +39,8 @@ class ScriptedSandbox:
         return CommandResult("", int(self._run != self._run.lower()), False, 0.1)
 
     def read_file(self, path: str, *, limit: int = 0) -> bytes | None:
+        if not path.endswith(".xml"):
+            return None
         cases = "".join(
             f'<testcase classname="tests.test_a" name="{name.lower()}" file="{T}">'
             f"{'<failure/>' if name.isupper() else ''}</testcase>"
