@@ -20,6 +20,7 @@ class Comparison:
     """What changed from one run to another. Sorted test ids."""
 
     fail_to_pass: Sequence[str]
+    """With those that pass now of files that could not even be collected (imported, compiled) before."""
     pass_to_fail: Sequence[str]
     """With source files that compile no more."""
     vanished: Sequence[str]
@@ -65,6 +66,7 @@ def compare(
             vanished.append(test)
         elif status == "passed" and now is None and not _still_there(test, functions):
             (vanished if may_be_edited(test) else pass_to_fail).append(test)
+    fail_to_pass += _collected_now(old, new, may_be_edited) - set(flaky)
     known = {*old, *edited}
     uncompiled = {test for test in new if is_source(test) and test not in known}
     if any(map(is_source, old)):  # a compiler that gets further finds what was wrong all along
@@ -76,6 +78,14 @@ def compare(
 def failing(report: TestReport | None) -> set[str]:
     """Return the tests that fail in a run."""
     return {test for test, status in results_of(report).items() if status in _BAD}
+
+
+def failing_of(tests: Collection[str], report: TestReport) -> set[str]:
+    """Return which of these tests fail in a run, with those of files that cannot be collected in it."""
+    fails = failing(report)
+    is_uncollected = belongs_to(_uncollected(fails))
+    nothing_compiles = any(map(is_source, fails))
+    return {test for test in tests if test in fails or nothing_compiles or is_uncollected(test)}
 
 
 def passing(report: TestReport | None) -> set[str]:
@@ -91,10 +101,27 @@ def proving(before: TestReport, unfixed: TestReport | None, after: TestReport) -
     if unfixed is None:
         return set()
     fails = failing(unfixed)
-    is_of_uncollected = belongs_to(test for test in fails if "::" not in test and test != WHOLE)
+    is_of_uncollected = belongs_to(_uncollected(fails))
     good = passing(after)
     new = good - set(results_of(before))
     return (good & fails) | {test for test in new if is_of_uncollected(test)}
+
+
+def _uncollected(fails: Collection[str]) -> list[str]:
+    """Return which of the tests that fail are files, packages or classes of which no test could be run."""
+    return [test for test in fails if "::" not in test and test != WHOLE]
+
+
+def _collected_now(
+    old: Mapping[str, TestStatus], new: Mapping[str, TestStatus], may_be_edited: Callable[[str], bool]
+) -> set[str]:
+    """Return the tests that pass now, and had no result because their file could not be collected."""
+    gone = _uncollected({test for test, status in old.items() if status in _BAD and test not in new})
+    passes = {test for test, status in new.items() if status == "passed" and test not in old}
+    found = set(filter(belongs_to(gone), passes))
+    if any(map(is_source, gone)) and not any(map(is_source, new)):  # a build that does not compile has no tests at all
+        found |= {test for test in passes if not may_be_edited(test)}
+    return found
 
 
 def _may_be_of(edited: Sequence[str]) -> Callable[[str], bool]:

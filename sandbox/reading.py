@@ -104,7 +104,7 @@ def read(facts: Facts) -> Reading:
         test for test in failing(facts.after) - set(results_of(facts.before)) - facts.flaky if is_of_edited(test)
     )
     known_bad = failing(facts.before) - facts.flaky
-    target = len(fixed) / len(known_bad) if fixed else None if proofs or not known_bad else 0.0
+    target = min(len(fixed) / len(known_bad), 1.0) if fixed else None if proofs or not known_bad else 0.0
     reproduction = None
     if facts.unfixed is not None:
         reproduction = 1.0 if proofs and not own_failing else 0.0

@@ -12,7 +12,7 @@ from typing import Protocol
 from sandbox import verdict
 from sandbox.agreement import EarlierPatch
 from sandbox.ahead import Opener, SandboxesAhead
-from sandbox.comparison import compare, failing, passing, proving
+from sandbox.comparison import compare, failing_of, passing, proving
 from sandbox.errors import PatchError, SandboxError
 from sandbox.lint import Finding, lint, with_findings
 from sandbox.opinions import Judge
@@ -308,7 +308,8 @@ def _flaky(facts: Facts, base: str, tree: str, command: TestCommand, runs: _Runs
         flaky |= good - passing(runs.tests(tree, command, _files(good, command)))
     if changes.fail_to_pass:
         # Fixed without the patch, too?
-        flaky |= set(changes.fail_to_pass) - failing(runs.tests(base, command, _files(changes.fail_to_pass, command)))
+        without = runs.tests(base, command, _files(changes.fail_to_pass, command))
+        flaky |= set(changes.fail_to_pass) - failing_of(changes.fail_to_pass, without)
     return frozenset(flaky)
 
 

@@ -14,7 +14,8 @@ T = "tests/test_a.py"
 
 
 class ScriptedBackend:
-    """Each sandbox that it opens has one run of the tests to give: a string of names, capitals fail."""
+    """Each sandbox that it opens has one run of the tests to give: a string of names, capitals fail. With `!` the
+    file cannot be collected."""
 
     def __init__(self, runs: Sequence[str]) -> None:
         self.runs = deque(runs)
@@ -36,7 +37,7 @@ class ScriptedSandbox:
     def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
         if "pytest" not in command:
             return CommandResult("PARSED[]\n", 0, False, 0.0)
-        return CommandResult("", int(self._run != self._run.lower()), False, 0.1)
+        return CommandResult("", int("!" in self._run or self._run != self._run.lower()), False, 0.1)
 
     def read_file(self, path: str, *, limit: int = 0) -> bytes | None:
         if not path.endswith(".xml"):
@@ -44,8 +45,10 @@ class ScriptedSandbox:
         cases = "".join(
             f'<testcase classname="tests.test_a" name="{name.lower()}" file="{T}">'
             f"{'<failure/>' if name.isupper() else ''}</testcase>"
-            for name in self._run
+            for name in self._run.strip("!")
         )
+        if "!" in self._run:
+            cases += '<testcase classname="" name="tests.test_a"><error/></testcase>'
         return f"<testsuites><testsuite>{cases}</testsuite></testsuites>".encode()
 
     def put_tree(self, archive: Path) -> None: ...
@@ -104,3 +107,16 @@ def test_a_fix_of_what_passes_without_it_is_flaky() -> None:
 
 def test_nothing_is_run_again_where_nothing_changed() -> None:
     assert outcome(["Ab", "Ab"])["verdict"] == "unverified"
+
+
+def test_the_tests_of_a_file_that_can_be_imported_again_are_fixed() -> None:
+    assert outcome(["!", "ab", "ab", "!"]) == {"verdict": "verified", "fixed": ["a", "b"], "broken": []}
+
+
+def test_a_file_that_is_imported_only_now_and_then_is_flaky() -> None:
+    assert outcome(["!", "ab", "ab", "ab"])["verdict"] == "unverified"
+
+
+def test_a_test_that_fails_once_its_file_is_imported_is_not_fixed() -> None:
+    assert outcome(["!", "aB", "aB", "!"]) == {"verdict": "verified", "fixed": ["a"], "broken": []}
+    assert outcome(["!", "AB"])["verdict"] == "unverified"

@@ -188,6 +188,36 @@ def test_a_module_that_cannot_be_collected_without_the_fix_proves_its_new_tests(
     assert proving(before, unfixed, after) == {T + "new"}
 
 
+@pytest.mark.parametrize(
+    ("uncollected", "now"),
+    [
+        ("tests/test_a.py", T + "x"),
+        ("example.com/shop", "example.com/shop::TestSum"),
+        ("src/a.test.js", "src/a.test.js::adds > one"),
+        ("org.example.SumTest", "org.example.SumTest::adds"),
+        ("core/src/main/java/org/example/Sum.java", "core/org.example.SumTest::adds"),
+    ],
+    ids=["pytest", "go", "jest", "a class", "a source file"],
+)
+def test_what_could_not_be_collected_or_compiled_is_fixed_where_its_tests_pass(uncollected: str, now: str) -> None:
+    fixed = reach(facts({uncollected: "error", T + "old": "passed"}, {now: "passed", T + "old": "passed"}))
+    assert (fixed.verdict, fixed.fail_to_pass) == ("verified", [now])
+    for after in ({}, {now: "skipped"}, {now: "passed", uncollected: "error"}):
+        left = reach(facts({uncollected: "error", T + "old": "passed"}, {**after, T + "old": "passed"}))  # type: ignore[dict-item]
+        assert left.verdict == "unverified"
+
+
+def test_a_build_that_compiles_again_does_not_count_for_the_patchs_own_tests() -> None:
+    before, after = {"src/main/java/Sum.java": "error"}, {"SumTest::adds": "passed"}
+    own = "src/test/java/SumTest.java"
+    added = change(own, header=f"new file mode 100644\nindex {'0' * 40}..{'1' * 40}").replace(
+        f"--- a/{own}", "--- /dev/null"
+    )
+    patch = inspect_patch(change("src/main/java/Sum.java") + added)
+    assert [file.kind for file in patch.files] == ["modified", "added"]
+    assert reach(facts(before, after, patch=patch)).verdict == "unverified"  # type: ignore[arg-type]
+
+
 _STATUS = st.sampled_from(get_args(TestStatus))
 _RESULTS = st.dictionaries(st.sampled_from([T + name for name in "abcde"]), _STATUS, max_size=5)
 
