@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from sandbox.results import TestReport, TestStatus
 from sandbox.testing.belonging import belongs_to
@@ -83,7 +84,7 @@ def failing(report: TestReport | None) -> set[str]:
 def failing_of(tests: Collection[str], report: TestReport) -> set[str]:
     """Return which of these tests fail in a run, with those of files that cannot be collected in it."""
     fails = failing(report)
-    is_uncollected = belongs_to(_uncollected(fails))
+    is_uncollected = _is_of(_uncollected(fails))
     nothing_compiles = any(map(is_source, fails))
     return {test for test in tests if test in fails or nothing_compiles or is_uncollected(test)}
 
@@ -101,7 +102,7 @@ def proving(before: TestReport, unfixed: TestReport | None, after: TestReport) -
     if unfixed is None:
         return set()
     fails = failing(unfixed)
-    is_of_uncollected = belongs_to(_uncollected(fails))
+    is_of_uncollected = _is_of(_uncollected(fails))
     good = passing(after)
     new = good - set(results_of(before))
     return (good & fails) | {test for test in new if is_of_uncollected(test)}
@@ -112,13 +113,28 @@ def _uncollected(fails: Collection[str]) -> list[str]:
     return [test for test in fails if "::" not in test and test != WHOLE]
 
 
+def _is_of(uncollected: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that says whether a test is of what could not be collected: of its file, its package, or below
+    its folder, which is a conftest.py's own.
+    """
+    belongs = belongs_to(uncollected)
+    folders = {name.removesuffix("conftest.py").rstrip("/") for name in uncollected}
+
+    def is_of(test: str) -> bool:
+        if belongs(test) or "" in folders:
+            return True
+        return any(str(folder) in folders for folder in PurePosixPath(test.split("::", 1)[0]).parents)
+
+    return is_of
+
+
 def _collected_now(
     old: Mapping[str, TestStatus], new: Mapping[str, TestStatus], may_be_edited: Callable[[str], bool]
 ) -> set[str]:
     """Return the tests that pass now, and had no result because their file could not be collected."""
     gone = _uncollected({test for test, status in old.items() if status in _BAD and test not in new})
     passes = {test for test, status in new.items() if status == "passed" and test not in old}
-    found = set(filter(belongs_to(gone), passes))
+    found = set(filter(_is_of(gone), passes))
     if any(map(is_source, gone)) and not any(map(is_source, new)):  # a build that does not compile has no tests at all
         found |= {test for test in passes if not may_be_edited(test)}
     return found

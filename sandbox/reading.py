@@ -53,8 +53,10 @@ class Facts:
     @property
     def measurable(self) -> bool:
         """Whether the tests say something without the patch: else they can say nothing of it."""
-        before = self.before
-        return before is not None and not (before.timed_out or before.note) and bool(results_of(before))
+        before, after = self.before, self.after
+        if before is None or before.timed_out or not results_of(before):
+            return False
+        return not before.note or (before.not_collected and after is not None and not after.note)
 
 
 @dataclass(frozen=True)

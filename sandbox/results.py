@@ -51,6 +51,9 @@ class TestReport:
     """Why the results are not to be believed, or are missing; empty where exit code, counts and results agree."""
     rewritten: Sequence[str] = ()
     """Test modules that were not any more what they had been when the run ended."""
+    not_collected: bool = False
+    """No test could be run, since a file that all of them need cannot be imported; its result says which. There is a
+    note as well, but a patch that mends it can be measured."""
     files: frozenset[str] | None = None
     """Of a run in parts: the test files of the parts that came to their end. None: all were run at once."""
 

@@ -128,7 +128,7 @@ def _decide(  # noqa: PLR0911  (a table of cases, the first that fits)
         return "breaking", "timeout", 0.0, _BREAKING_CAP
     if reading.broken:
         return "breaking", "broken", 0.0, _BREAKING_CAP
-    if before.timed_out or after.timed_out or not results_of(after) or before.note or after.note:
+    if before.timed_out or after.timed_out or not facts.measurable or not results_of(after) or after.note:
         return "unverified", "not_run", 0.0, _UNTESTED_CAP
     if reading.rewritten:
         return "unverified", "rewritten", 0.0, SUSPICIOUS_CAP

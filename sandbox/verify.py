@@ -229,7 +229,8 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
         with runs.sandbox(tree) as sandbox:
             return replace(facts, unparsable=unparsable(sandbox, report.files, None))
     before = baseline = request.before or runs.tests(request.base_sha, command)
-    if request.before is not None and before.note and not before.timed_out:  # nothing can be measured against it
+    hopeless = before.note and not (before.timed_out or before.not_collected)
+    if request.before is not None and hopeless:  # nothing can be measured against it
         return replace(facts, before=before, after=before, unparsable=None)
     if before.timed_out and command.runner == "pytest" and is_plain_pytest(command.command):
         near, others = nearest(runs.archive(tree), [change.path for change in report.files])

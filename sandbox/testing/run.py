@@ -9,17 +9,20 @@ import re
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 from sandbox.results import MAX_RESULTS, TOO_MANY, TestCommand, TestReport, TestStatus
 from sandbox.testing import junit, rootdir, runners, unittest_output
 from sandbox.testing.belonging import belongs_to
 from sandbox.testing.discovery import is_plain_pytest
-from sandbox.types import CommandResult, Sandbox
+from sandbox.types import WORKSPACE, CommandResult, Sandbox
 from templates.escape import plain
 
 _TAIL = 4_000
 _MAX_JUNIT = 30_000_000
 _USAGE_ERROR, _NO_TESTS = 4, 5  # https://docs.pytest.org/en/stable/reference/exit-codes.html
+_CONFTEST = re.compile(rf"^ImportError while loading conftest '{WORKSPACE}/(\S+)'\.$", re.MULTILINE)
 _SUMMARY = re.compile(r"^[= ]*((?:\d{1,9} [a-z]+(?:, )?)+) in [\d.:]+ ?s.*$", re.MULTILINE)
 # bash, dash, and make, which runs a simple command without a shell.
 _NOT_FOUND = re.compile(
@@ -68,6 +71,10 @@ def _run_pytest(sandbox: Sandbox, command: TestCommand, timeout_s: float, only: 
     if only and is_plain_pytest(line):
         line = " ".join([line, *(shlex.quote(f"./{path}") for path in only)])
     result, content = _pytest(sandbox, line, timeout_s, ())
+    conftest = _CONFTEST.search(plain(result.output)) if result.exit_code == _USAGE_ERROR and content is None else None
+    if conftest:
+        note = f"{conftest[1]} cannot be imported, so no test could be run."
+        return replace(_report(command, result, {conftest[1]: "error"}, note), not_collected=True)
     if result.exit_code == _USAGE_ERROR and content is None and not result.timed_out:
         # Often the repository's own `addopts` name a plugin that is not here (coverage, xdist).
         retried, found = _pytest(sandbox, line, timeout_s, ("-o", "addopts="))
@@ -140,7 +147,9 @@ def _of_files(results: Mapping[str, TestStatus], only: Sequence[str]) -> dict[st
     if not only:
         return dict(results)
     belongs = belongs_to(only)
-    return {test: status for test, status in results.items() if belongs(test)}
+    # A folder that cannot be collected says so for all that are in it.
+    folders = {str(folder) for path in only for folder in PurePosixPath(path).parents}
+    return {test: status for test, status in results.items() if belongs(test) or test in folders}
 
 
 def _report(command: TestCommand, result: CommandResult, results: Mapping[str, TestStatus], note: str) -> TestReport:

@@ -60,6 +60,20 @@ def test_a_fix_of_a_failing_test_is_verified(bench: Bench) -> None:
     assert (result.before.passed, result.before.failed, result.after.passed) == (2, 1, 3)
 
 
+@pytest.mark.parametrize("folder", ["tests", "tests/deep"])
+def test_a_fix_of_what_a_conftest_imports_is_verified(bench: Bench, folder: str) -> None:
+    """Without it pytest ends before it collects anything, or collects nothing of that folder."""
+    files = {f"{folder}/conftest.py": "import stats\n", f"{folder}/test_stats.py": TESTS, "stats.py": "def total(:\n"}
+    project = small_project(bench.root, {"tests/test_stats.py": None, **files})
+    result = bench.verify(project, project.patch({"stats.py": SOURCE}))
+    assert (result.verdict, result.measured) == ("verified", True)
+    assert result.fail_to_pass == [
+        f"{folder}/test_stats.py::test_total",
+        f"{folder}/test_stats.py::test_total_of_nothing",
+    ]
+    assert bench.verify(project, project.patch({"stats.py": "def total(:\n    pass\n"})).verdict == "unverified"
+
+
 def test_no_sandbox_is_started_that_the_verification_does_not_use(bench: Bench) -> None:
     opened: list[Sandbox] = []
 

@@ -192,12 +192,13 @@ def test_a_module_that_cannot_be_collected_without_the_fix_proves_its_new_tests(
     ("uncollected", "now"),
     [
         ("tests/test_a.py", T + "x"),
+        ("tests/sub", "tests/sub/deep/test_b.py::x"),
         ("example.com/shop", "example.com/shop::TestSum"),
         ("src/a.test.js", "src/a.test.js::adds > one"),
         ("org.example.SumTest", "org.example.SumTest::adds"),
         ("core/src/main/java/org/example/Sum.java", "core/org.example.SumTest::adds"),
     ],
-    ids=["pytest", "go", "jest", "a class", "a source file"],
+    ids=["pytest", "a folder", "go", "jest", "a class", "a source file"],
 )
 def test_what_could_not_be_collected_or_compiled_is_fixed_where_its_tests_pass(uncollected: str, now: str) -> None:
     fixed = reach(facts({uncollected: "error", T + "old": "passed"}, {now: "passed", T + "old": "passed"}))
@@ -205,6 +206,17 @@ def test_what_could_not_be_collected_or_compiled_is_fixed_where_its_tests_pass(u
     for after in ({}, {now: "skipped"}, {now: "passed", uncollected: "error"}):
         left = reach(facts({uncollected: "error", T + "old": "passed"}, {**after, T + "old": "passed"}))  # type: ignore[dict-item]
         assert left.verdict == "unverified"
+
+
+def test_a_conftest_that_cannot_be_imported_is_no_measure_before_a_patch_mends_it() -> None:
+    stopped = report({"tests/conftest.py": "error"}, 4, note="It cannot be imported.", not_collected=True)
+    ran = report({T + "a": "passed", T + "b": "failed"})
+    mended = reach(Facts(SOURCE, stopped, ran))
+    assert (mended.verdict, mended.fail_to_pass, mended.measured) == ("verified", [T + "a"], True)
+    left = reach(Facts(SOURCE, stopped, stopped))
+    assert (left.verdict, left.measured) == ("unverified", False)
+    assert "It cannot be imported." in left.summary
+    assert reach(Facts(SOURCE, ran, stopped)).verdict == "breaking"
 
 
 def test_a_build_that_compiles_again_does_not_count_for_the_patchs_own_tests() -> None:
