@@ -102,6 +102,20 @@ def test_stopping_at_the_first_failure_is_undone(box: LocalSandbox) -> None:
     assert len(report.results) == 2
 
 
+def test_a_test_of_which_a_part_is_skipped_is_believed(box: LocalSandbox) -> None:
+    test = (
+        "import unittest\n"
+        "class Case(unittest.TestCase):\n"
+        "    def test_parts(self):\n"
+        "        with self.subTest(part=1):\n"
+        "            self.skipTest('later')\n"
+        "    def test_whole(self): pass\n"
+    )
+    report = run(box, {"test_a.py": test})
+    assert report.note == ""
+    assert report.results["test_a.py::Case::test_whole"] == "passed"
+
+
 def test_only_some_files_can_be_asked_for(box: LocalSandbox) -> None:
     files = {"test_a.py": "def test_a(): pass\n", "test b.py": "def test_b(): pass\n"}
     report = run(box, files, only=("test b.py",))
