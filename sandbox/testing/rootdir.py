@@ -25,7 +25,7 @@ def from_the_top(
     that has the files.
     """
     told = _TOLD.search(output)
-    folders = [told[1] or ""] if told else _folders_in(line)
+    folders = [told[1] or ""] if told else folders_in(line)
     places = sorted({_files_of(test) for test in results})[:_ASKED_FOR]
     for folder in folders:
         if folder and all(any(_is_there(sandbox, f"{folder}/{file}") for file in files) for files in places):
@@ -55,8 +55,8 @@ def _is_there(sandbox: Sandbox, path: str) -> bool:
     return sandbox.read_file(path, limit=1) is not None
 
 
-def _folders_in(line: str) -> Sequence[str]:
-    """Return the folders of the tree that a command line may name, the deepest first."""
+def folders_in(line: str) -> Sequence[str]:
+    """Return the folders of the tree that a command line may name (`cd backend && ...`), the deepest first."""
     found = set()
     for word in _WORD.findall(line):
         parts = [part for part in word.split("/") if part not in ("", ".")]

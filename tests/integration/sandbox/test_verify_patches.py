@@ -19,6 +19,15 @@ __all__ = ["backend"]
 
 FIXED = SOURCE.replace(" - 1)", ")").replace("/ (len(numbers))", "/ len(numbers)")
 FAILING = TESTS + NEW_TEST
+CONFIG = "[tool.pytest.ini_options]\npythonpath = ['.']\n"
+FORGED = """import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    outcome = yield
+    outcome.get_result().outcome = 'passed'
+"""
 
 
 class Bench:
@@ -168,16 +177,40 @@ def test_a_conftest_that_skips_everything_is_never_verified(bench: Bench) -> Non
     assert not result.fail_to_pass
 
 
+@pytest.mark.parametrize(
+    "plug",
+    [
+        {".pytest.ini": "[pytest]\npythonpath = .\naddopts = -p forged\n"},
+        {
+            "x-1.dist-info/METADATA": "Name: x\nVersion: 1\n",
+            "x-1.dist-info/entry_points.txt": "[pytest11]\nx = forged\n",
+        },
+    ],
+    ids=["a hidden configuration", "an entry point"],
+)
+def test_a_plugin_that_another_file_names_is_never_verified(bench: Bench, plug: dict[str, str]) -> None:
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": CONFIG})
+    result = bench.verify(project, project.patch({"forged.py": FORGED, "stats.py": SOURCE + "# x\n", **plug}))
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+
+
+def test_a_plugin_of_a_project_below_the_top_is_never_verified(bench: Bench) -> None:
+    files = {"tests/test_stats.py": None, "pytest.ini": None, "stats.py": None}
+    below = {"a/tests/test_stats.py": FAILING, "a/pyproject.toml": CONFIG, "a/stats.py": SOURCE}
+    project = small_project(bench.root, {**files, **below})
+    plugged = {"a/pyproject.toml": CONFIG + "addopts = '-p forged'\n", "a/forged.py": FORGED}
+    command = TestCommand("cd a && python3 -m pytest", "pytest", "test")
+    result = bench.verify(project, project.patch({"a/stats.py": SOURCE + "# x\n", **plugged}), test_command=command)
+    assert result.verdict == "unverified"
+    assert not result.fail_to_pass
+
+
 @pytest.mark.parametrize("name", ["conftest.py", "tests/conftest.py", "forged.py"])
 def test_a_plugin_that_calls_everything_passed_is_never_verified(bench: Bench, name: str) -> None:
-    config = "[tool.pytest.ini_options]\npythonpath = ['.']\n"
-    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": config})
-    plugged = {} if name.endswith("conftest.py") else {"pyproject.toml": config + "addopts = '-p forged'\n"}
-    conftest = (
-        "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
-        "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
-    )
-    result = bench.verify(project, project.patch({name: conftest, "stats.py": SOURCE + "# x\n", **plugged}))
+    project = small_project(bench.root, {"tests/test_stats.py": FAILING, "pytest.ini": None, "pyproject.toml": CONFIG})
+    plugged = {} if name.endswith("conftest.py") else {"pyproject.toml": CONFIG + "addopts = '-p forged'\n"}
+    result = bench.verify(project, project.patch({name: FORGED, "stats.py": SOURCE + "# x\n", **plugged}))
     assert result.verdict == "unverified"
     assert not result.fail_to_pass
 

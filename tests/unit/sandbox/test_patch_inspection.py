@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sandbox.errors import PatchError
 from sandbox.patch import PatchRules, inspect_patch, subset
 from sandbox.patch_text import quote, read, unquote
+from sandbox.results import RunnerName, TestCommand
 from tests.support.patches import SHA, change, new
 from tests.support.small_project import small_project
 
@@ -215,6 +216,27 @@ def test_configured_globs_block() -> None:
         assert inspect_patch(change(path), rules).rejected
     for path in ("lock.py", "src/a/b/secret.py", "deployment/x"):
         assert inspect_patch(change(path), rules).rejected == []
+
+
+@pytest.mark.parametrize(
+    ("command", "runner", "path"),
+    [
+        ("cd backend && python3 -m pytest", "pytest", "backend/pyproject.toml"),
+        ("python3 -m pytest", "pytest", ".pytest.ini"),
+        ("python3 -m pytest", "pytest", "pytest.toml"),
+        ("python3 -m pytest", "pytest", "x.egg-info/entry_points.txt"),
+        ("cd backend && pytest --config-file=ci.cfg", "pytest", "backend/ci.cfg"),
+        ("npm test --prefix packages/a", "exit_code", "packages/a/package.json"),
+        ("npm test", "exit_code", ".mocharc.yml"),
+        ("make -C app test", "exit_code", "app/Makefile"),
+        ("npx --no-install jest packages/a/src", "jest", "packages/a/package.json"),
+    ],
+)
+def test_what_says_how_tests_are_run_is_of_the_tests_in_each_folder_that_is_named(
+    command: str, runner: RunnerName, path: str
+) -> None:
+    report = inspect_patch(change(path, added=["testing = 1"]), None, TestCommand(command, runner, "test"))
+    assert (len(report.test_files), report.edits_test_support, report.source_files) == (1, True, [])
 
 
 def test_a_lock_file_is_remarked_because_the_tests_ran_with_the_old_one() -> None:
