@@ -71,8 +71,8 @@ def command(plan: BubblewrapPlan) -> tuple[list[str], list[str]]:
             arguments += ["--symlink", str(Path(path).readlink()), path]
         elif Path(path).exists():
             arguments += ["--ro-bind", path, path]
-    etc = (*_ETC, *_NETWORK_ETC) if plan.for_setup else _ETC
-    arguments += _read_only(path for path in etc if Path(path).exists())
+    etc = [path for path in ((*_ETC, *_NETWORK_ETC) if plan.for_setup else _ETC) if Path(path).exists()]
+    arguments += [*_readable_parents(etc), *_read_only(etc)]
     for name in ("passwd", "group"):
         arguments += ["--ro-bind", str(plan.etc / name), f"/etc/{name}"]
     arguments += ["--proc", "/proc", "--dev", "/dev"]

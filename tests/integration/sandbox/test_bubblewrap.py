@@ -56,3 +56,12 @@ def test_what_another_process_runs_for_no_task_is_no_leftover(bubblewrap_backend
     with bubblewrap_backend.open(spec(bubblewrap_backend)) as sandbox:
         assert bubblewrap_backend.remove_leftovers(frozenset) == 0
         assert sandbox.execute("echo alive", timeout_s=10).output == "alive\n"
+
+
+def test_what_is_shown_of_the_machines_settings_can_be_read(bubblewrap_backend: BubblewrapBackend) -> None:
+    """OpenSSL's, without which node does not start, lie in a folder that bubblewrap makes."""
+    there = [path for path in ("/etc/ssl/openssl.cnf", "/etc/ssl/certs/.", "/etc/localtime") if os.path.exists(path)]  # noqa: PTH110
+    with bubblewrap_backend.open(spec(bubblewrap_backend, task="1", owner="w")) as sandbox:
+        found = sandbox.execute(f"for path in {' '.join(there)}; do test -r $path || echo $path; done", timeout_s=10)
+    assert there
+    assert found.output == ""
