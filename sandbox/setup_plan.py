@@ -7,14 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from sandbox.archives import read_member
 from sandbox.errors import CheckoutError
-from sandbox.guest_sandbox import VENV
 from sandbox.setup_container import DEVCONTAINERS, DOCKERFILES, devcontainer, named_images
 from sandbox.setup_java import BUILD_FILES, BUILD_SUFFIXES, gradle, maven
 from sandbox.setup_python import LOCKS, METADATA, REQUIREMENTS, python
 from sandbox.setup_tree import Found, Tree, where_there_is
 from sandbox.types import SetupPlan
 
-_MODULES = f"{VENV}/node_modules"
 _NODE_LOCKS = (
     ("pnpm-lock.yaml", "pnpm", "pnpm@9", "install --frozen-lockfile"),
     ("yarn.lock", "yarn", "yarn@1", "install --frozen-lockfile"),
@@ -31,7 +29,7 @@ _BUILD_FILES = (
     "Cargo.lock",
     *(n for n, _, _, _ in _NODE_LOCKS),
 )
-_KEY_VERSION = b"5"
+_KEY_VERSION = b"6"
 """Raise it where the same files are set up in another way: what was kept before is not used again."""
 _KEYED = frozenset({*METADATA, *REQUIREMENTS, *LOCKS, *_BUILD_FILES})
 """What a set-up's result depends on, besides its commands."""
@@ -70,14 +68,14 @@ def _npm(tree: Tree) -> Found | None:
         (found for found in _NODE_LOCKS if found[0] in tree.files),
         ("package.json", "npm", "", "install --no-audit --no-fund --no-package-lock"),
     )
+    linked = ""
     if program == "yarn" and (".yarnrc.yml" in tree.files or "__metadata:" in tree.files[lock]):
         package, arguments = "@yarnpkg/cli-dist@4", "install --immutable"
-    # The tree comes without them: they stay beside the environment, and each fresh tree gets a link to them.
-    keep = f"rm -rf {_MODULES} && mv node_modules {_MODULES} && ln -s {_MODULES} node_modules"
-    then = f"&& if [ -d node_modules ]; then {keep}; fi"
-    with_npm = f"npx --yes {package} {arguments} {then}" if package else ""
+        # Its own way, Plug'n'Play, finds packages in a cache below the home, which is not kept.
+        linked = "YARN_NODE_LINKER=node-modules "
+    with_npm = f"{linked}npx --yes {package} {arguments}" if package else ""
     otherwise = f"elif command -v npx > /dev/null; then {with_npm}; " if with_npm else ""
-    return Found([where_there_is(program, f"{program} {arguments} {then}", otherwise)], lock)
+    return Found([where_there_is(program, f"{linked}{program} {arguments}", otherwise)], lock)
 
 
 def _go(tree: Tree) -> Found | None:

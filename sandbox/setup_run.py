@@ -3,7 +3,8 @@
 Dependencies go to /opt/venv, which is what a backend snapshots. The repository itself is best installed editable: the
 venv then points at WORKSPACE, and the tree that is put in later is the tree that is tested. What the set-up writes into
 WORKSPACE would be lost with it, so the new files there (a version file, a compiled module) are packed beside the venv;
-`GuestSandbox.put_tree` adds them to each fresh tree without replacing any of its files.
+`GuestSandbox.put_tree` adds them to each fresh tree without replacing any of its files. node_modules are too large for
+that: they stay beside the venv, each in its place, and what is packed is a link to each.
 """
 
 import json
@@ -18,8 +19,36 @@ from sandbox.host_network import CERTIFICATES, certificate_bundle, setup_environ
 from sandbox.types import Limits, SetupPlan
 
 _TAIL = 3000
+_KEEP_S = 240
 _PRODUCTS_LIMIT = 64 << 20
+_MODULES = f"{VENV}/modules"
 _NAMES = "/tmp/acrouter-tree.json"  # noqa: S108  (inside the sandbox)
+# In a workspace some links lead out of node_modules, to packages of the tree: those are told where the tree stands.
+KEEP_MODULES = f"""
+import json, os, shutil, subprocess
+top, known = os.getcwd(), json.load(open({_NAMES!r}))
+shutil.rmtree({_MODULES!r}, ignore_errors=True)
+found = []
+for folder, folders, _ in os.walk("."):
+    if "node_modules" in folders:
+        folders.remove("node_modules")
+        path = os.path.relpath(os.path.join(folder, "node_modules"))
+        if not os.path.islink(path) and not any(name.startswith(path + "/") for name in known):
+            found.append(path)
+for modules in found:
+    for folder, folders, files in os.walk(modules):
+        for path in (os.path.join(folder, name) for name in folders + files):
+            if os.path.islink(path):
+                target = os.path.realpath(path)
+                if target.startswith(top + "/") and "/node_modules/" not in target[len(top):] + "/":
+                    os.remove(path)
+                    os.symlink(target, path)
+for modules in found:
+    kept = os.path.join({_MODULES!r}, modules)
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    subprocess.run(["mv", "--", modules, kept], check=True)
+    os.symlink(kept, modules)
+"""
 _PACK = f"""
 import json, os, sys, tarfile
 known = set(json.load(open({_NAMES!r})))
@@ -75,9 +104,10 @@ def _run(sandbox: GuestSandbox, archive: Path, plan: SetupPlan, timeout_s: float
         if result.exit_code:
             raise ImageError(_failure(f"failed with exit code {result.exit_code}", plan, command, result.output))
     sandbox.put_file(_NAMES, json.dumps(names).encode())
-    packed = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{_PACK}\nACROUTER_END", timeout_s=120, bound=bound)
-    if packed.exit_code:
-        raise ImageError(f"The set-up ({plan.source}) cannot be kept: {packed.output[-_TAIL:]}")
+    for script in (KEEP_MODULES, _PACK):
+        kept = sandbox.execute(f"python3 -I - <<'ACROUTER_END'\n{script}\nACROUTER_END", timeout_s=_KEEP_S, bound=bound)
+        if kept.exit_code:
+            raise ImageError(f"The set-up ({plan.source}) cannot be kept: {kept.output[-_TAIL:]}")
 
 
 def _failure(what: str, plan: SetupPlan, command: str, output: str) -> str:

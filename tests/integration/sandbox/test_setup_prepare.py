@@ -8,6 +8,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -187,3 +188,34 @@ def test_a_repository_that_needs_nothing_uses_the_base(backend: Backend, tmp_pat
     archive = make_archive(tmp_path / "tree.tar", {"a.txt": "a"})
     plan = setup_plan.detect(archive, commands=None, base="b", shared_with="tests")
     assert backend.prepare(archive, plan, timeout_s=1, labels=LABELS) == backend.ensure_base()
+
+
+def test_each_package_of_a_workspace_finds_its_modules_in_every_fresh_tree(
+    backend: Backend, tmp_path: Path, forget: list[str]
+) -> None:
+    """As npm, pnpm and yarn lay them: in several folders, with links between these, and to packages of the tree."""
+    installs = """
+        mkdir -p node_modules/@own node_modules/pad node_modules/.bin b/node_modules node_modules/.store/deep
+        echo padded > node_modules/pad/index.js
+        echo deep > node_modules/.store/deep/index.js
+        ln -s ../../a node_modules/@own/a
+        ln -s ../@own/a/run.js node_modules/.bin/run
+        ln -s ../../node_modules/.store/deep b/node_modules/deep
+        """
+    files = {
+        "a/index.js": "mine\n",
+        "a/run.js": "run\n",
+        "b/index.js": "",
+        "c/node_modules/own/index.js": "committed\n",
+    }
+    archive = make_archive(tmp_path / "tree.tar", files)
+    image = backend.prepare(archive, SetupPlan([installs], uuid.uuid4().hex, "test"), timeout_s=60, labels=LABELS)
+    forget.append(image)
+    later = make_archive(tmp_path / "later.tar", {**files, "a/index.js": "changed\n"})
+    with closing(backend.open(SandboxSpec(image, LABELS, LIMITS))) as sandbox:
+        sandbox.put_tree(later)
+        names = "pad/index.js @own/a/index.js .bin/run"
+        found = sandbox.execute(f"cd node_modules && cat {names} ../b/node_modules/deep/index.js", timeout_s=10)
+        assert found.output == "padded\nchanged\nrun\ndeep\n"
+        assert sandbox.execute("cat c/node_modules/own/index.js", timeout_s=10).output == "committed\n"
+        assert sandbox.execute("find . -type f | wc -l", timeout_s=10).output.strip() == str(len(files))

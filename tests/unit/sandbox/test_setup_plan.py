@@ -289,14 +289,18 @@ def test_hostile_files_do_not_stall_the_search(tmp_path: Path, name: str, text: 
 @pytest.mark.parametrize(
     ("lock", "text", "said"),
     [
-        ("pnpm-lock.yaml", "", "pnpm@9 install --frozen-lockfile"),
-        ("yarn.lock", "# yarn lockfile v1", "yarn@1 install --frozen-lockfile"),
-        ("yarn.lock", "__metadata:\n  version: 8\n", "@yarnpkg/cli-dist@4 install --immutable"),
+        ("pnpm-lock.yaml", "", "npx --yes pnpm@9 install --frozen-lockfile"),
+        ("yarn.lock", "# yarn lockfile v1", "npx --yes yarn@1 install --frozen-lockfile"),
+        (
+            "yarn.lock",
+            "__metadata:\n  version: 8\n",
+            "YARN_NODE_LINKER=node-modules npx --yes @yarnpkg/cli-dist@4 install --immutable",
+        ),
     ],
 )
 def test_npm_fetches_pnpm_and_yarn_where_only_npm_is_there(tmp_path: Path, lock: str, text: str, said: str) -> None:
     (command,) = commands(tmp_path, {"package.json": "{}", lock: text})
-    assert f"elif command -v npx > /dev/null; then npx --yes {said} && " in command
+    assert f"elif command -v npx > /dev/null; then {said}; else " in command
 
 
 @pytest.mark.parametrize(
