@@ -3,9 +3,11 @@
 import fcntl
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from sandbox.errors import CheckoutError, RemoteUnavailable
@@ -20,8 +22,17 @@ LISTING_LIMIT = 64 << 20
 listed is held in memory."""
 LOCAL_S = 120.0
 """Time limit of a git command that needs no network."""
+DOOMED_SUFFIX = ".doomed"
+"""Of a folder that is being removed; what a killed process leaves of it is found by that."""
 _UNFINISHED = "objects/pack/tmp_*"
 """What git writes a pack into; one that is killed leaves it there."""
+_DAMAGED = re.compile(
+    r"^(?!remote:).*(?:bad object|cannot lock ref|all necessary objects|not a git repository: |bad config line"
+    r"|unresolved deltas|is corrupt|unable to read|missing (?:blob|tree|commit)|bad tree object|not a tree object"
+    r"|could not get object info|does not match index)",
+    re.MULTILINE,
+)
+"""What git says where this repository is to blame."""
 _TIDYING = {"gc.auto": "6700", "gc.autoPackLimit": "50", "gc.autoDetach": "false", "gc.bigPackThreshold": "100m"}
 """git's own numbers; nothing of it goes on in the background."""
 # Highest precedence of all attributes: those of a tree do nothing.
@@ -32,6 +43,17 @@ _ATTRIBUTES = (
 
 class RepositoryTooLargeError(CheckoutError):
     """What a fetch gave takes more than it may; the message says how much that is, as the end of a sentence."""
+
+
+class DamagedError(CheckoutError):
+    """An object is not there, though what refers to it is."""
+
+
+def is_damage(error: CheckoutError) -> bool:
+    """Return whether an error tells of a repository of ours that a crash, or its disk, has damaged."""
+    if isinstance(error, GitFailedError):
+        return _DAMAGED.search(str(error)) is not None
+    return isinstance(error, DamagedError)  # other words of ours hold a stranger's
 
 
 class BareRepository:
@@ -81,7 +103,7 @@ class BareRepository:
         attributes = self.folder / "info" / "attributes"
         if not attributes.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.git("init", "--quiet", "--bare", "--template=", str(self.folder))
+            self._init()
             attributes.parent.mkdir(exist_ok=True)
             # Written last and at once: a mirror without it is not finished.
             draft = attributes.with_suffix(f".{time.monotonic_ns()}")
@@ -98,7 +120,9 @@ class BareRepository:
         largest_pack: int,
         local: bool = False,
     ) -> None:
-        """Fetch refspecs, as one pack of at most `largest_pack` bytes. What an unfinished fetch has left is removed.
+        """Fetch refspecs, as one pack of at most `largest_pack` bytes.
+
+        What an unfinished fetch has left is removed, and what a crash has damaged is mended.
 
         Raises:
             RepositoryTooLargeError: it takes more.
@@ -108,15 +132,21 @@ class BareRepository:
         with self.locked(timeout_s):
             self.ensure()
             self._drop_unfinished()
+            arguments = (
+                *("-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+                *("--no-recurse-submodules", *options, "--end-of-options", remote.url, *wanted),
+            )
+            fetch = partial(
+                self.git, *arguments, timeout_s=timeout_s, remote=remote, local=local, file_limit=largest_pack
+            )
             try:
-                self.git(
-                    *("-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
-                    *("--no-recurse-submodules", *options, "--end-of-options", remote.url, *wanted),
-                    timeout_s=timeout_s,
-                    remote=remote,
-                    local=local,
-                    file_limit=largest_pack,
-                )
+                try:
+                    fetch()
+                except GitFailedError as error:
+                    if not is_damage(error):
+                        raise
+                    self._mend()
+                    fetch()
             except GitFailedError as error:
                 # git says no more of it than that the pack cannot be read.
                 if any(path.stat().st_size >= largest_pack for path in self.folder.glob(_UNFINISHED)):
@@ -141,6 +171,31 @@ class BareRepository:
             finally:
                 self._drop_unfinished()
 
+    def drop(self, timeout_s: float) -> None:
+        """Remove it with all that is in it.
+
+        Raises:
+            RemoteUnavailable: it is fetched into.
+        """
+        with self.locked(timeout_s), suppress(FileNotFoundError):  # another process was quicker
+            remove_folder(self.folder)
+
+    def _mend(self) -> None:
+        """Make it anew but for its objects, which git fetches again where they are damaged.
+
+        A machine that loses power leaves refs empty, and a git that is killed its locks. Both would stay for ever.
+        """
+        shutil.rmtree(self.folder / "refs", ignore_errors=True)
+        for path in (
+            *map(self.folder.joinpath, ("packed-refs", "shallow", "HEAD", "config")),
+            *self.folder.glob("*.lock"),
+        ):
+            path.unlink(missing_ok=True)
+        self._init()
+
+    def _init(self) -> None:
+        self.git("init", "--quiet", "--bare", "--template=", str(self.folder))
+
     def _drop_unfinished(self) -> None:
         for path in self.folder.glob(_UNFINISHED):
             path.unlink(missing_ok=True)
@@ -164,6 +219,13 @@ class BareRepository:
                         raise RemoteUnavailable(f"Another fetch into {self.folder.name} takes too long.") from None
                     time.sleep(0.05)
             yield
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder: gone at once under its name, then from the disk."""
+    doomed = folder.with_name(f".{folder.name}.{time.monotonic_ns()}{DOOMED_SUFFIX}")
+    folder.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def checked_sha(text: str) -> str:

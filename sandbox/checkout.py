@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sandbox.bare import REF, SHA, BareRepository, RepositoryTooLargeError, checked_sha
+from sandbox.bare import REF, SHA, BareRepository, RepositoryTooLargeError, checked_sha, is_damage
 from sandbox.errors import CheckoutError, PushError, RemoteRefused, RemoteUnavailable
 from sandbox.git import TOO_SLOW, GitFailedError, check_remote
 from sandbox.lfs import fetch_files
@@ -29,6 +29,7 @@ _REFUSED = re.compile(
 )
 _MESSAGE_LIMIT = 65_536
 _LARGEST_PACK = 20_000_000_000
+_DROP_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -180,11 +181,19 @@ class Mirror:
 
         Raises:
             CheckoutError: it is not here, is too large, or has paths that would be dangerous to unpack.
+            RemoteUnavailable: a part of the commit is damaged; the mirror is gone, and the next fetch makes it anew.
         """
         self._bare.ensure()
         kind = self._bare.git("cat-file", "-t", checked_sha(treeish)).decode().strip()
         tree = self._bare.git("rev-parse", "--verify", "--quiet", f"{treeish}^{{tree}}").decode().strip()
-        self._archives.write(tree, destination, keep=kind == "commit")
+        try:
+            self._archives.write(tree, destination, keep=kind == "commit")
+        except CheckoutError as error:
+            if kind != "commit" or not is_damage(error):
+                raise
+            # git would not fetch it again: it looks at commits, and this one is here.
+            self._bare.drop(_DROP_S)
+            raise RemoteUnavailable(f"The mirror of the repository is damaged and is made anew: {error}") from error
 
     def tree_with_patch(self, base_sha: str, patch: str) -> str:
         """Return the SHA of the tree that `patch` makes of a commit's or tree's, through an index alone.

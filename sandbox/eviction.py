@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.bare import BareRepository
+from sandbox.bare import DOOMED_SUFFIX, BareRepository, remove_folder
 from sandbox.errors import CheckoutError, RemoteUnavailable
 from sandbox.named_locks import NamedLocks
 from sandbox.types import CacheLimits
@@ -17,7 +17,6 @@ GRACE_S = 6 * 3600.0
 """What was used so recently stays, whatever it takes: a task may still work with it."""
 DRAFT_PREFIX = ".draft-"
 """Of a folder that is being made, and gets its name when it is whole."""
-_DOOMED_SUFFIX = ".doomed"
 
 
 @dataclass(frozen=True)
@@ -115,17 +114,10 @@ def disk_use(folder: Path) -> int:
     return total
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder: gone at once under its name, then from the disk."""
-    doomed = folder.with_name(f".{folder.name}.{time.monotonic_ns()}{_DOOMED_SUFFIX}")
-    folder.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
-
-
 def _remove_unfinished(parent: Path) -> None:
     """Remove what processes that were killed left half made or half removed; nobody else ever would."""
     for path in parent.glob(".*"):
-        if path.name.endswith(_DOOMED_SUFFIX) or (path.name.startswith(DRAFT_PREFIX) and _is_abandoned(path)):
+        if path.name.endswith(DOOMED_SUFFIX) or (path.name.startswith(DRAFT_PREFIX) and _is_abandoned(path)):
             shutil.rmtree(path, ignore_errors=True)
 
 

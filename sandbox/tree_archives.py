@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sandbox.archives import PathCheck
-from sandbox.bare import LISTING_LIMIT, BareRepository
+from sandbox.bare import LISTING_LIMIT, BareRepository, DamagedError
 from sandbox.errors import CheckoutError
 from sandbox.kept_archive import Entry, KeptArchive, Piece
 from sandbox.lfs import FILE_MODES, fetched_files, files_of
@@ -117,7 +117,8 @@ class TreeArchives:
         for object_id, line in zip(wanted, told.splitlines(), strict=True):
             words = line.split()
             if len(words) != 3 or words[:2] != [object_id, "blob"]:
-                raise CheckoutError(f"{paths[object_id]!r} is not in the mirror: git says {line!r}.")
+                kind = DamagedError if words[-1:] == ["missing"] else CheckoutError
+                raise kind(f"{paths[object_id]!r} is not in the mirror: git says {line!r}.")
             sizes[object_id] = int(words[2])
         return sizes
 
