@@ -59,8 +59,8 @@ def _policy_llm(settings: Settings) -> Factory:
     from routing.policy.client import PolicyClient
     from routing.voters.policy_llm import PolicyLlm
 
-    if not settings.policy_url.startswith(("http://", "https://")):
-        raise VoterError("ACROUTER_POLICY_URL: must be http://HOST:PORT/v1 or https://...")
+    if not settings.policy_url:
+        raise VoterError("ACROUTER_POLICY_MODEL is set: name its server with ACROUTER_POLICY_URL, http://HOST:PORT/v1.")
     if not settings.policy_model:
         raise VoterError("ACROUTER_POLICY_URL is set: name the model that it serves with ACROUTER_POLICY_MODEL.")
     key = settings.policy_api_key.get_secret_value() if settings.policy_api_key else ""
