@@ -12,6 +12,7 @@ from bot.errors import PayloadError
 from bot.events import (
     CheckRunRerequested,
     CheckSuiteCompleted,
+    CheckSuiteRerequested,
     CommentCreated,
     Event,
     Ignored,
@@ -140,6 +141,8 @@ def _dispatch_in_repository(  # noqa: PLR0911, PLR0912  (one line an event)
             return retargeted.pull_request_retargeted(context, event)
         case CheckRunRerequested():
             return check_buttons.check_run_rerequested(context, event)
+        case CheckSuiteRerequested():
+            return check_buttons.check_suite_rerequested(context, event)
         case WorkflowJobCompleted():
             return "its workflow run tells when all of its jobs have ended"
         case PullRequestSynchronized():

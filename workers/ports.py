@@ -118,6 +118,14 @@ class CheckRunContent:
     annotations: Sequence[Annotation] = ()
 
 
+@dataclass(frozen=True)
+class CheckRunInfo:
+    """A check run that is there."""
+
+    id: int
+    external_id: str
+
+
 StateLabel = Literal["working", "review", "merged", "failed", "none"]
 
 
@@ -219,6 +227,10 @@ class Forge(Protocol):
     def upsert_check_run(
         self, repository: RepositoryRef, head_sha: str, external_id: str, content: CheckRunContent, known_id: int | None
     ) -> int: ...
+
+    def check_runs_of_suite(self, repository: RepositoryRef, suite_id: int) -> Sequence[CheckRunInfo]:
+        """Return the check runs of a suite, a hundred at the most."""
+        ...
 
     def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
         """Return the newest PR, open or not, from a branch of the repository itself."""

@@ -11,6 +11,7 @@ from bot.errors import PayloadError
 from bot.events.checks import (
     CheckRunRerequested,
     CheckSuiteCompleted,
+    CheckSuiteRerequested,
     WorkflowJobCompleted,
     WorkflowRunCompleted,
     read_check_run,
@@ -42,6 +43,7 @@ from bot.payload import Payload
 __all__ = [
     "CheckRunRerequested",
     "CheckSuiteCompleted",
+    "CheckSuiteRerequested",
     "CommentCreated",
     "Commit",
     "Event",
@@ -74,6 +76,7 @@ RepositoryEvent = (
     | PullRequestRetargeted
     | ReviewSubmitted
     | CheckSuiteCompleted
+    | CheckSuiteRerequested
     | CheckRunRerequested
     | WorkflowRunCompleted
     | WorkflowJobCompleted

@@ -22,6 +22,19 @@ class CheckSuiteCompleted:
 
 
 @dataclass(frozen=True)
+class CheckSuiteRerequested:
+    """Somebody pressed the button that runs all checks of one App on a commit again."""
+
+    repository: RepositoryFact
+    sender: Sender
+    suite_id: int
+    app_id: int | None
+    head_sha: str
+    at: str
+    """When the suite changed last, in GitHub's words: each press changes it."""
+
+
+@dataclass(frozen=True)
 class CheckRunRerequested:
     """Somebody pressed the Re-run button of one check."""
 
@@ -64,11 +77,20 @@ class WorkflowRunCompleted:
     at: datetime
 
 
-def read_check_suite(payload: Payload) -> CheckSuiteCompleted | Ignored:
-    if ignored := other_action(payload, "completed"):
+def read_check_suite(payload: Payload) -> CheckSuiteCompleted | CheckSuiteRerequested | Ignored:
+    if ignored := other_action(payload, "completed", "rerequested"):
         return ignored
     suite = payload.object("check_suite")
     app = suite.optional_object("app")
+    if payload.text("action") == "rerequested":
+        return CheckSuiteRerequested(
+            repository=repository_of(payload),
+            sender=sender_of(payload),
+            suite_id=suite.number("id"),
+            app_id=app.number("id") if app else None,
+            head_sha=suite.text("head_sha"),
+            at=suite.optional_text("updated_at"),
+        )
     return CheckSuiteCompleted(
         repository=repository_of(payload),
         sender=sender_of(payload),

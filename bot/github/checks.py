@@ -1,5 +1,6 @@
 """Check runs: one for each task and commit, found again by its external id."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from github import UnknownObjectException
@@ -7,7 +8,7 @@ from github.Repository import Repository
 
 from bot.github.limits import CHECK_OUTPUT_LIMIT, fit, fit_title
 from store.scrub import scrub
-from workers.ports import CheckRunContent
+from workers.ports import CheckRunContent, CheckRunInfo
 
 _LONGEST_MESSAGE = 2000
 _MOST_ANNOTATIONS = 50
@@ -31,6 +32,16 @@ def upsert_check(
     if not _shows(run, wanted):
         repository.requester.requestJsonAndCheck("PATCH", f"{repository.url}/check-runs/{run['id']}", input=wanted)
     return int(run["id"])
+
+
+def read_suite(repository: Repository, suite_id: int) -> Sequence[CheckRunInfo]:
+    """Return the check runs of a suite.
+
+    https://docs.github.com/en/rest/checks/runs#list-check-runs-in-a-check-suite
+    """
+    url = f"{repository.url}/check-suites/{suite_id}/check-runs"
+    _, data = repository.requester.requestJsonAndCheck("GET", url, parameters={"filter": "all", "per_page": "100"})
+    return [CheckRunInfo(int(run["id"]), run.get("external_id") or "") for run in data["check_runs"]]
 
 
 def _body(content: CheckRunContent) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from workers.errors import ForgeError, ForgeTemporary, TargetGone
 from workers.ports import (
     BranchHead,
     CheckRunContent,
+    CheckRunInfo,
     CiFailure,
     FileChange,
     IssueInfo,
@@ -140,6 +141,10 @@ class GitHubForge:
     ) -> int:
         with self._open(repository, f"write the check run on {head_sha[:12]}") as opened:
             return checks.upsert_check(opened, head_sha, external_id, content, known_id)
+
+    def check_runs_of_suite(self, repository: RepositoryRef, suite_id: int) -> Sequence[CheckRunInfo]:
+        with self._open(repository, f"read the checks of suite {suite_id}") as opened:
+            return checks.read_suite(opened, suite_id)
 
     def find_pull_request(self, repository: RepositoryRef, head_ref: str) -> PullRequestInfo | None:
         with self._open(repository, f"look for a PR from {head_ref}") as opened:

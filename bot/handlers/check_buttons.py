@@ -1,9 +1,9 @@
-"""The Re-run button of acrouter's own checks."""
+"""The buttons that run acrouter's own checks again: of one check, and of all on a commit."""
 
 import re
 from dataclasses import replace
 
-from bot.events import CheckRunRerequested
+from bot.events import CheckRunRerequested, CheckSuiteRerequested
 from bot.handlers.configuration import CHECK_ID, check_configuration
 from bot.handlers.context import Context
 from bot.handlers.retrying import of_task
@@ -40,3 +40,25 @@ def check_run_rerequested(context: Context, event: CheckRunRerequested) -> str |
     press = f"{context.repository.id}/rerun/{event.check_run_id}/{event.at}"
     new = replace(of_task(context, task, event.sender.login), trigger_key=press)
     return start(context, new, rules, marker=f"<!-- acrouter:press={press} -->")
+
+
+def check_suite_rerequested(context: Context, event: CheckSuiteRerequested) -> str | None:
+    """Do what the Re-run buttons of the suite's checks would: that of the newest task, and the configuration's."""
+    if event.app_id != context.settings.github_app_id:
+        return "another App's checks"
+    runs = context.forge.check_runs_of_suite(context.repository, event.suite_id)
+    newest = max((run for run in runs if _TASK.fullmatch(run.external_id)), key=lambda run: run.id, default=None)
+    of_configuration = next((run for run in runs if run.external_id == CHECK_ID), None)
+    answers = [
+        check_run_rerequested(
+            context,
+            CheckRunRerequested(
+                event.repository, event.sender, run.id, event.app_id, run.external_id, event.head_sha, event.at
+            ),
+        )
+        for run in (newest, of_configuration)
+        if run is not None
+    ]
+    if None in answers:
+        return None
+    return "; ".join(answer for answer in answers if answer) or "no task of this repository has a check there"

@@ -9,6 +9,7 @@ from sqlmodel import col, select
 
 from bot.events import (
     CheckRunRerequested,
+    CheckSuiteRerequested,
     CommentCreated,
     Commit,
     Event,
@@ -26,7 +27,16 @@ from store.tables import Task
 from tests.support.forge import MemoryForge, make_runtime
 from tests.support.rows import add_repository, settings
 from workers.errors import TargetGone
-from workers.ports import BranchHead, CiFailure, FailedJob, IssueInfo, Permission, PullRequestInfo, RepositoryRef
+from workers.ports import (
+    BranchHead,
+    CheckRunInfo,
+    CiFailure,
+    FailedJob,
+    IssueInfo,
+    Permission,
+    PullRequestInfo,
+    RepositoryRef,
+)
 from workers.runtime import Runtime
 
 REPOSITORY = RepositoryFact(42, "octo/tools", "main", False, 7)
@@ -51,6 +61,7 @@ class StoryForge(MemoryForge):
     """PRs by number."""
     proposals: list[dict[str, Any]] = field(default_factory=list)
     proposed: dict[tuple[str, str], PullRequestInfo] = field(default_factory=dict)
+    suites: dict[int, list[CheckRunInfo]] = field(default_factory=dict)
     failed_runs: dict[int, CiFailure] = field(default_factory=dict)
     run_attempts: dict[int, int] = field(default_factory=dict)
     may_rerun: bool = True
@@ -119,6 +130,10 @@ class StoryForge(MemoryForge):
 
     def ci_failure(self, repository: RepositoryRef, run_id: int) -> CiFailure:
         return self.failed_runs[run_id]
+
+    def check_runs_of_suite(self, repository: RepositoryRef, suite_id: int) -> list[CheckRunInfo]:
+        self._enter("check_runs_of_suite")
+        return self.suites.get(suite_id, [])
 
     def rerun_failed_jobs(self, repository: RepositoryRef, run_id: int) -> bool:
         self._enter("rerun_failed_jobs")
@@ -214,6 +229,14 @@ class Story:
                 at=NOW,
             )
         )
+
+    def rerun_all_checks(
+        self, *external_ids: str, by: str = "maintainer", app_id: int = APP_ID, at: str = "x"
+    ) -> str | None:
+        """Press the button that runs all checks of an App again; theirs are these."""
+        self.forge.suites[6] = [CheckRunInfo(number, one) for number, one in enumerate(external_ids, start=1)]
+        sender = Sender(by, is_bot=False)
+        return self.tell(CheckSuiteRerequested(REPOSITORY, sender, 6, app_id, "b" * 40, at))
 
     def tasks(self) -> list[Task]:
         with self.database.session() as session:

@@ -10,7 +10,7 @@ from bot.github.client import Clients, Permissions, Token
 from tests.support.github.faults import Answer
 from tests.support.github.server import GitHubServer
 from workers.errors import ForgeError
-from workers.ports import PullRequestInfo, RepositoryRef
+from workers.ports import CheckRunContent, CheckRunInfo, PullRequestInfo, RepositoryRef
 
 
 @pytest.fixture
@@ -112,3 +112,13 @@ def test_a_file_is_proposed_once_and_kept_level(
     assert shop.count("PUT", ".*/contents/.*") == 2, "the same text is not written again"
     assert forge.file_text(repository, ".acrouter.yml", "acrouter/configure") == "on_ci_failure: true\n"
     assert forge.file_text(repository, ".acrouter.yml", "") is None, "nothing is in force before the merge"
+
+
+def test_the_checks_of_a_suite_are_told_with_what_they_stand_for(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef, pull: PullRequestInfo
+) -> None:
+    face = CheckRunContent("At work", "", None)
+    check = forge.upsert_check_run(repository, pull.head_sha, "acrouter-task-7", face, None)
+    listed = httpx.get(f"{shop.base_url}/repos/acme/shop/check-runs/{check}").json()
+    found = forge.check_runs_of_suite(repository, listed["check_suite"]["id"])
+    assert CheckRunInfo(check, "acrouter-task-7") in found

@@ -78,3 +78,23 @@ def test_the_rerun_button_of_the_configurations_check_looks_again(story: Story) 
     assert story.rerun_check("acrouter-configuration") is None
     [(_, face)] = story.forge.checks.values()
     assert face.conclusion == "success"
+
+
+def test_the_button_of_all_checks_tries_the_newest_task_again_and_looks_at_the_configuration(story: Story) -> None:
+    story.forge.files["octo/tools", "b" * 40] = "test: pytest\n"
+    for _ in range(2):
+        story.comment("/route fix")
+        story.end(story.tasks()[-1])
+    first, second = (f"acrouter-task-{task.id}" for task in story.tasks())
+    everything = ("acrouter-configuration", first, second)
+    assert story.rerun_all_checks(*everything, app_id=1) == "another App's checks"
+    assert story.rerun_all_checks(*everything, by="stranger", at="y") is not None
+    assert len(story.tasks()) == 2
+    for _ in range(2):  # the webhook comes again
+        assert story.rerun_all_checks(*everything) is None
+    assert len(story.tasks()) == 3
+    assert [face.name for _, face in story.forge.checks.values()] == ["acrouter configuration"] * 2
+
+
+def test_the_button_of_all_checks_where_none_is_ours_does_nothing(story: Story) -> None:
+    assert story.rerun_all_checks() == "no task of this repository has a check there"

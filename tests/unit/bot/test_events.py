@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from bot.errors import PayloadError
-from bot.events import CommentCreated, Event, Ignored, IssueLabeled, PullRequestRetargeted, Pushed, parse
+from bot.events import (
+    CheckSuiteRerequested,
+    CommentCreated,
+    Event,
+    Ignored,
+    IssueLabeled,
+    PullRequestRetargeted,
+    Pushed,
+    parse,
+)
 from tests.support import npm
 
 pytestmark = pytest.mark.node
@@ -126,3 +135,9 @@ def test_a_push_tells_which_paths_it_touches() -> None:
     assert isinstance(event, Pushed)
     assert event.commits[0].paths == {"a", ".acrouter.yml", "b"}
     assert event.commits[1].paths == frozenset()
+
+
+def test_a_press_of_the_button_of_all_checks_names_its_suite() -> None:
+    event = parse("check_suite", example("check_suite", "rerequested"))
+    assert isinstance(event, CheckSuiteRerequested)
+    assert (event.suite_id, event.head_sha[:7], event.at) == (118578147, "ec26c3e", "2019-05-15T15:21:14Z")
