@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
+from sqlalchemy import String, cast, literal
 from sqlmodel import Session, col, select, update
 
 from bot.events import RepositoryFact
+from routing.evidence_store import rename_repository
 from store.database import Database
-from store.tables import Installation, Repository
+from store.tables import Installation, Repository, Task
 from store.types import utc_now
 from store.upsert import put
 from workers.ports import Forge, RepositoryRef
@@ -75,6 +77,7 @@ def put_repositories(
 
 def _put_repository(session: Session, fact: RepositoryFact, installation_id: int) -> None:
     _follow_owner(session, fact, installation_id)
+    _follow_name(session, fact)
     row = Repository(
         id=fact.id,
         installation_id=installation_id,
@@ -105,4 +108,23 @@ def _follow_owner(session: Session, fact: RepositoryFact, installation_id: int) 
     installation = session.get_one(Installation, installation_id)
     installation.account = owner
     session.add(installation)
+    session.flush()
+
+
+def _follow_name(session: Session, fact: RepositoryFact) -> None:
+    """Keep what is remembered of a repository, titles of private issues among it, apart from what is called so later.
+
+    It is told by the name: where another repository has had it, that has another one by now, which nobody has told yet.
+    """
+    named = session.exec(
+        select(Repository).where((col(Repository.id) == fact.id) | (col(Repository.full_name) == fact.full_name))
+    ).all()
+    for row in named:
+        present = fact.full_name if row.id == fact.id else f"{fact.full_name} until {utc_now():%Y-%m-%d}"
+        if row.full_name == present:
+            continue
+        theirs = select(literal("task:") + cast(Task.id, String)).where(Task.repository_id == row.id)
+        rename_repository(session, row.full_name, present, theirs)
+        row.full_name = present  # GitHub says with each token what it is called
+        session.add(row)
     session.flush()

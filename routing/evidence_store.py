@@ -101,6 +101,15 @@ def save_score(session: Session, key: str, *, score: float, final: bool, at: dat
     return _rows_changed(session, statement) > 0
 
 
+def rename_repository(session: Session, before: str, after: str, task_keys: Any) -> None:
+    """Give what is remembered of these tasks, a subquery of their keys, in repository `before` its present name."""
+    session.execute(
+        update(MemoryEntry)
+        .where(col(MemoryEntry.repository) == before, col(MemoryEntry.task_key).in_(task_keys))
+        .values(repository=after, revision=later_revision(next_revision()))
+    )
+
+
 def trim(session: Session, capacity: int) -> int:
     """Delete the rows of the oldest attempts beyond `capacity`, as `routing.memory` does, and return how many."""
     row = MemoryEntry
