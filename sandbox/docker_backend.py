@@ -282,6 +282,8 @@ class DockerBackend:
 def _docker_errors(what: str) -> Iterator[None]:
     try:
         yield
+    except requests.ConnectionError as error:
+        raise SandboxUnavailable(f"Cannot {what}: the Docker daemon does not answer. {error}") from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise SandboxError(f"Cannot {what}: {error}") from error
 

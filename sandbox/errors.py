@@ -8,7 +8,8 @@ class SandboxError(AcrouterError):
 
 
 class SandboxUnavailable(SandboxError):  # noqa: N818
-    """Neither Docker nor bubblewrap can be used here; the message says what to install."""
+    """Neither Docker nor bubblewrap can be used here, and the message says what to install; or the Docker daemon, which
+    was there when acrouter started, does not answer: waiting may help."""
 
 
 class ImageError(SandboxError):

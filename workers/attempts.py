@@ -12,6 +12,7 @@ from routing.records import decision_columns
 from sandbox.agent import Agent, CommandLineAgent, Step, run_agent
 from sandbox.agent_types import AgentLimits, AgentRun, AgentTask
 from sandbox.agreement import EarlierPatch
+from sandbox.errors import SandboxUnavailable
 from sandbox.results import TestReport, VerificationResult
 from sandbox.verdict import SUSPICIOUS_CAP
 from sandbox.verify import VerifyRequest, verify
@@ -88,6 +89,10 @@ def make_attempt(run: Run, work: Work, decision: RoutingDecision, made: Sequence
     try:
         with span("attempt", task_id=run.task_id, attempt=attempt.number, model=attempt.model):
             agent_run = _work(run, work, attempt, earlier_attempts(made))
+        if agent_run.exit_status == "SandboxError":
+            run.runtime.backend.identify(work.sandbox.image)  # was it the daemon?
+    except SandboxUnavailable:  # no sandbox can be had now, which says nothing about the model: the attempt is lost
+        raise
     except AcrouterError as error:
         finish(run, attempt, _unworkable(error, "SandboxError"))
         raise

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.ahead import Opener
-from sandbox.errors import ImageError, SandboxError
+from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.results import TestReport
 from sandbox.setup_plan import detect
 from sandbox.types import Backend, Limits, Sandbox, SandboxSpec, Service
@@ -67,6 +67,7 @@ def prepare_environment(
 
     Raises:
         ImageError: the operator's own image cannot be had, or the set-up failed.
+        SandboxUnavailable: the Docker daemon does not answer.
     """
     missing = list(missing_already)
     own = _own_image(run, config, missing)
@@ -84,6 +85,8 @@ def _own_image(run: Run, config: RepositoryConfig, missing: list[str]) -> str:
         return ""
     try:
         return run.runtime.backend.ensure_image(_allowed(run, config.image))
+    except SandboxUnavailable:
+        raise
     except SandboxError as error:
         missing.append(f"The image {config.image} is missing: {error}")
         return ""
@@ -119,6 +122,8 @@ def _services(run: Run, config: RepositoryConfig, missing: list[str]) -> tuple[S
         try:
             image = run.runtime.backend.ensure_service_image(_allowed(run, wanted.image))
             command = tuple(shlex.split(wanted.command))
+        except SandboxUnavailable:
+            raise
         except (SandboxError, ValueError) as error:
             missing.append(f"The service {name} ({wanted.image}) is missing: {error}")
             continue
@@ -142,5 +147,7 @@ def _try_out(backend: Backend, spec: SandboxSpec, missing: list[str]) -> None:
     """Start the services once, so that one that does not start is known before money is spent."""
     try:
         backend.open(spec).close()
+    except SandboxUnavailable:
+        raise
     except SandboxError as error:
         missing.append(str(error))

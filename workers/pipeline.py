@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from routing import RoutingDecision
 from routing.errors import NoModelLeft
-from sandbox.errors import RemoteRefused, RemoteUnavailable
+from sandbox.errors import RemoteRefused, RemoteUnavailable, SandboxUnavailable
 from store.errors import AcrouterError
 from store.states import TaskKind, TaskState
 from store.tables import Attempt, Task
@@ -204,7 +204,7 @@ def _to_its_end(run: Run) -> None:
         _end(run, TaskState.STOPPED, str(reason))
     except Refusal as reason:
         _end(run, TaskState.REFUSED, str(reason))
-    except (ForgeTemporary, RemoteUnavailable, NoEndpointAnswers) as reason:
+    except (ForgeTemporary, RemoteUnavailable, NoEndpointAnswers, SandboxUnavailable) as reason:
         _wait(run, str(reason), getattr(reason, "retry_at", None))
     except (ForgeError, RemoteRefused) as reason:
         _ask_again(run, reason)
@@ -231,7 +231,13 @@ def _to_its_end(run: Run) -> None:
 
 
 def _wait(run: Run, reason: str, retry_at: datetime | None) -> None:
-    """Something outside does not answer. The task waits for it in the queue, `LONGEST_WAIT` at most; no try counts."""
+    """Something outside does not answer. The task waits for it in the queue, `LONGEST_WAIT` at most; no try counts.
+
+    At the command line nobody would take it up again: a person waits there.
+    """
+    if run.task().kind is TaskKind.LOCAL:
+        _end(run, TaskState.FAILED, reason)
+        return
     now = utc_now()
     since = run.task().waiting_since or now
     if now - since >= LONGEST_WAIT:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from sandbox.comparison import results_of
-from sandbox.errors import ImageError, SandboxError
+from sandbox.errors import ImageError, SandboxError, SandboxUnavailable
 from sandbox.types import Limits, SandboxSpec, SetupPlan
 from store.repo_config import RepositoryConfig, parse_repository_config
 from tests.support.repositories import make_archive
@@ -135,3 +135,15 @@ def test_without_a_wish_the_base_image_is_used_and_nothing_is_tried(tmp_path: Pa
     environment, _ = prepare(tmp_path, backend, RepositoryConfig())
     assert environment == Environment("set up on base", setup=("python -m pip install --no-input -r requirements.txt",))
     assert backend.opened == []
+
+
+@pytest.mark.parametrize("asked_for", ["ensure_image", "ensure_service_image", "open"])
+def test_a_daemon_that_does_not_answer_is_waited_for_and_not_called_missing(tmp_path: Path, asked_for: str) -> None:
+    backend = Images({"ghcr.io/acme/ci:3", "postgres:16"})
+
+    def away(_: object) -> None:
+        raise SandboxUnavailable("the Docker daemon does not answer")
+
+    setattr(backend, asked_for, away)
+    with pytest.raises(SandboxUnavailable):
+        prepare(tmp_path, backend)
