@@ -87,14 +87,25 @@ def _disagreement(result: CommandResult, reading: Reading, *, exit_code_tells: b
     return ""
 
 
-def _read_tap(_: Sandbox, result: CommandResult, __: str) -> Reading:
-    results, counts = tap.parse(plain(result.output))
+def _all_of(sandbox: Sandbox, result: CommandResult, path: str) -> tuple[str, bool]:
+    """Return all that a run printed, of which a command's output has the beginning and the end, and whether some of it
+    is missing for all that.
+    """
+    copied = sandbox.read_file(path, limit=_MAX_RESULTS)
+    if copied is None:
+        return result.output, result.truncated
+    return copied.decode("utf-8", "replace"), len(copied) == _MAX_RESULTS
+
+
+def _read_tap(sandbox: Sandbox, result: CommandResult, path: str) -> Reading:
+    output, truncated = _all_of(sandbox, result, path)
+    results, counts = tap.parse(plain(output))
     if "tests" not in counts or "fail" not in counts:
         return Reading(results, "node did not come to its end.")
     bad = sum(status == "failed" for status in results.values())
-    if not result.truncated and (counts["fail"] + counts.get("cancelled", 0) == 0) != (bad == 0):
+    if not truncated and (counts["fail"] + counts.get("cancelled", 0) == 0) != (bad == 0):
         return Reading(results, f"node counts {counts['fail']} failed tests; {bad} can be read.")
-    return Reading(results, "Some of the output is missing." if result.truncated else "")
+    return Reading(results, "Some of the output is missing." if truncated else "")
 
 
 def _read_jest(sandbox: Sandbox, _: CommandResult, path: str) -> Reading:
@@ -107,9 +118,9 @@ def _read_jest(sandbox: Sandbox, _: CommandResult, path: str) -> Reading:
         return Reading({}, f"The test runner's results cannot be used: {error}.")
 
 
-def _read_go(_: Sandbox, result: CommandResult, __: str) -> Reading:
-    results = go_json.parse(result.output)
-    return Reading(results, "Some of the output is missing." if result.truncated else "")
+def _read_go(sandbox: Sandbox, result: CommandResult, path: str) -> Reading:
+    output, truncated = _all_of(sandbox, result, path)
+    return Reading(go_json.parse(output), "Some of the output is missing." if truncated else "")
 
 
 def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
@@ -160,12 +171,18 @@ def _with_vitest_json(command: str, path: str) -> str:
     return f"{command} --reporter=json --outputFile={path}"
 
 
-def _with_go_json(command: str, _: str) -> str:
-    return command if "-json" in command else re.sub(r"\bgo test\b", "go test -json", command, count=1)
+def _copied(command: str, path: str) -> str:
+    """Large suites print more than is kept of a command's output."""
+    return f"set -o pipefail\n{command} | tee {path}"
+
+
+def _with_go_json(command: str, path: str) -> str:
+    line = command if "-json" in command else re.sub(r"\bgo test\b", "go test -json", command, count=1)
+    return _copied(line, path)
 
 
 RUNNERS: Mapping[str, Runner] = {
-    "node": Runner(("node",), _read_tap, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
+    "node": Runner(("node",), _read_tap, _copied, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
     "jest": Runner(("node", "npx"), _read_jest, _with_json, {"CI": "true"}),
     "vitest": Runner(("node", "npx"), _read_jest, _with_vitest_json, {"CI": "true"}),
     "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local"}),

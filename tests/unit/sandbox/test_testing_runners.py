@@ -6,14 +6,16 @@ The files in tests/support/recorded come from `NODE_OPTIONS=--test-reporter=tap 
 and a broken part each; only the projects' folder was replaced by /workspace.
 """
 
+import os
 import tracemalloc
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sandbox.comparison import compare
-from sandbox.results import TestCommand, TestReport
+from sandbox.results import RunnerName, TestCommand, TestReport
 from sandbox.testing import cargo_output, go_json, jest_json, run_tests, tap
 from sandbox.types import CommandResult
 from tests.support.local_sandbox import LocalSandbox
@@ -103,6 +105,45 @@ class Scripted(LocalSandbox):
 def ran(tmp_path: Path, runner: str, output: str, exit_code: int, missing: bool = False) -> TestReport:
     command = TestCommand(f"{runner} test", runner, "test")  # type: ignore[arg-type]
     return run_tests(Scripted(tmp_path / "box", output, exit_code, missing), command, timeout_s=5)
+
+
+class Cutting(LocalSandbox):
+    """A sandbox that keeps of a command's output what a real one does."""
+
+    def execute(self, command: str, *, timeout_s: float, trusted: bool = False) -> CommandResult:
+        result = super().execute(command, timeout_s=timeout_s, trusted=trusted)
+        kept = 20_000
+        output = result.output[:kept] + result.output[-kept:]
+        return replace(result, output=output, truncated=len(output) < len(result.output))
+
+
+@pytest.mark.parametrize(
+    ("runner", "line", "end"),
+    [
+        (
+            "go",
+            '{"Action":"%s","Package":"example.org/x","Test":"Test%d"}',
+            '{"Action":"fail","Package":"example.org/x"}',
+        ),
+        ("node", "%s %d - works", "# tests 5000\n# fail 1"),
+    ],
+)
+def test_a_large_suites_results_are_read_to_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: RunnerName, line: str, end: str
+) -> None:
+    good, bad = ("pass", "fail") if runner == "go" else ("ok", "not ok")
+    said = "\n".join([line % (bad if number == 2500 else good, number) for number in range(5000)] + [end])
+    program = tmp_path / "bin" / runner
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    command = TestCommand("go test ./..." if runner == "go" else "node --test", runner, "test")
+    report = run_tests(Cutting(tmp_path / "box"), command, timeout_s=20)
+    assert (report.note, report.exit_code) == ("", 1)
+    assert report.failed == 1
+    if runner == "go":
+        assert report.passed == 4999
 
 
 def test_results_that_contradict_the_exit_code_are_not_believed(tmp_path: Path) -> None:
