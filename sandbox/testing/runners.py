@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sandbox.results import TestStatus
 from sandbox.testing import cargo_output, go_json, jest_json, jvm_build, jvm_reports, tap
+from sandbox.testing.copied import copying, copying_stdout, whole
 from sandbox.types import CommandResult, Sandbox
 from templates.escape import plain
 
@@ -87,25 +88,15 @@ def _disagreement(result: CommandResult, reading: Reading, *, exit_code_tells: b
     return ""
 
 
-def _all_of(sandbox: Sandbox, result: CommandResult, path: str) -> tuple[str, bool]:
-    """Return all that a run printed, of which a command's output has the beginning and the end, and whether some of it
-    is missing for all that.
-    """
-    copied = sandbox.read_file(path, limit=_MAX_RESULTS)
-    if copied is None:
-        return result.output, result.truncated
-    return copied.decode("utf-8", "replace"), len(copied) == _MAX_RESULTS
-
-
 def _read_tap(sandbox: Sandbox, result: CommandResult, path: str) -> Reading:
-    output, truncated = _all_of(sandbox, result, path)
-    results, counts = tap.parse(plain(output))
+    result = whole(sandbox, result, path)
+    results, counts = tap.parse(plain(result.output))
     if "tests" not in counts or "fail" not in counts:
         return Reading(results, "node did not come to its end.")
     bad = sum(status == "failed" for status in results.values())
-    if not truncated and (counts["fail"] + counts.get("cancelled", 0) == 0) != (bad == 0):
+    if not result.truncated and (counts["fail"] + counts.get("cancelled", 0) == 0) != (bad == 0):
         return Reading(results, f"node counts {counts['fail']} failed tests; {bad} can be read.")
-    return Reading(results, "Some of the output is missing." if truncated else "")
+    return Reading(results, "Some of the output is missing." if result.truncated else "")
 
 
 def _read_jest(sandbox: Sandbox, _: CommandResult, path: str) -> Reading:
@@ -119,11 +110,12 @@ def _read_jest(sandbox: Sandbox, _: CommandResult, path: str) -> Reading:
 
 
 def _read_go(sandbox: Sandbox, result: CommandResult, path: str) -> Reading:
-    output, truncated = _all_of(sandbox, result, path)
-    return Reading(go_json.parse(output), "Some of the output is missing." if truncated else "")
+    result = whole(sandbox, result, path)
+    return Reading(go_json.parse(result.output), "Some of the output is missing." if result.truncated else "")
 
 
-def _read_cargo(_: Sandbox, result: CommandResult, __: str) -> Reading:
+def _read_cargo(sandbox: Sandbox, result: CommandResult, path: str) -> Reading:
+    result = whole(sandbox, result, path)
     results, counted = cargo_output.parse(plain(result.output))
     if not results and result.exit_code:
         return Reading({}, "The tests do not compile, or cargo cannot find what they depend on.")
@@ -171,22 +163,19 @@ def _with_vitest_json(command: str, path: str) -> str:
     return f"{command} --reporter=json --outputFile={path}"
 
 
-def _copied(command: str, path: str) -> str:
-    """Large suites print more than is kept of a command's output."""
-    return f"set -o pipefail\n{command} | tee {path}"
-
-
 def _with_go_json(command: str, path: str) -> str:
     line = command if "-json" in command else re.sub(r"\bgo test\b", "go test -json", command, count=1)
-    return _copied(line, path)
+    return copying_stdout(line, path)
 
 
 RUNNERS: Mapping[str, Runner] = {
-    "node": Runner(("node",), _read_tap, _copied, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
+    "node": Runner(("node",), _read_tap, copying_stdout, environment={"NODE_OPTIONS": "--test-reporter=tap"}),
     "jest": Runner(("node", "npx"), _read_jest, _with_json, {"CI": "true"}),
     "vitest": Runner(("node", "npx"), _read_jest, _with_vitest_json, {"CI": "true"}),
     "go": Runner(("go",), _read_go, _with_go_json, {"GOPROXY": "off", "GOTOOLCHAIN": "local"}),
-    "cargo": Runner(("cargo",), _read_cargo, environment={"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never"}),
+    "cargo": Runner(
+        ("cargo",), _read_cargo, copying, environment={"CARGO_NET_OFFLINE": "true", "CARGO_TERM_COLOR": "never"}
+    ),
     "maven": Runner(
         ("java",), _read_build("maven"), _after_a_mark, called=("mvn",), past_failures=jvm_build.PAST_FAILURES
     ),

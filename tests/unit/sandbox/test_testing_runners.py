@@ -118,32 +118,51 @@ class Cutting(LocalSandbox):
 
 
 @pytest.mark.parametrize(
-    ("runner", "line", "end"),
+    ("command", "runner", "words", "line", "end"),
     [
         (
+            "go test ./...",
             "go",
-            '{"Action":"%s","Package":"example.org/x","Test":"Test%d"}',
+            ("pass", "fail"),
+            '{{"Action":"{word}","Package":"example.org/x","Test":"Test{number}"}}',
             '{"Action":"fail","Package":"example.org/x"}',
         ),
-        ("node", "%s %d - works", "# tests 5000\n# fail 1"),
+        ("node --test", "node", ("ok", "not ok"), "{word} {number} - test {number}", "# tests 5000\n# fail 1"),
+        (
+            "cargo test",
+            "cargo",
+            ("ok", "FAILED"),
+            "test number{number} ... {word}",
+            "test result: FAILED. 4999 passed; 1 failed; 0 ignored; 0 measured",
+        ),
+        (
+            "python3 -m unittest -v",
+            "unittest",
+            ("ok", "FAIL"),
+            "test_{number} (tests.Case.test_{number}) ... {word}",
+            f"{'-' * 70}\nRan 5000 tests in 1s",
+        ),
     ],
+    ids=["go", "node", "cargo", "unittest"],
 )
 def test_a_large_suites_results_are_read_to_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: RunnerName, line: str, end: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    runner: RunnerName,
+    words: tuple[str, str],
+    line: str,
+    end: str,
 ) -> None:
-    good, bad = ("pass", "fail") if runner == "go" else ("ok", "not ok")
-    said = "\n".join([line % (bad if number == 2500 else good, number) for number in range(5000)] + [end])
-    program = tmp_path / "bin" / runner
+    lines = [line.format(word=words[number == 2500], number=number) for number in range(5000)]
+    program = tmp_path / "bin" / command.split(maxsplit=1)[0]
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit 1\n")
+    program.write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join([*lines, end]) + "\nEND\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    command = TestCommand("go test ./..." if runner == "go" else "node --test", runner, "test")
-    report = run_tests(Cutting(tmp_path / "box"), command, timeout_s=20)
+    report = run_tests(Cutting(tmp_path / "box"), TestCommand(command, runner, "test"), timeout_s=20)
     assert (report.note, report.exit_code) == ("", 1)
-    assert report.failed == 1
-    if runner == "go":
-        assert report.passed == 4999
+    assert (report.passed, report.failed) == (4999, 1)
 
 
 def test_results_that_contradict_the_exit_code_are_not_believed(tmp_path: Path) -> None:
