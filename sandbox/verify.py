@@ -213,10 +213,11 @@ class _Runs:
 
 
 def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs) -> Facts:
+    examples_before, examples_after = _examples(request.base_sha, tree, runs)
     facts = Facts(
         report,
-        examples_before=runs.examples(request.base_sha),
-        examples_after=runs.examples(tree),
+        examples_before=examples_before,
+        examples_after=examples_after,
         timeout_s=request.test_timeout_s,
         dimension=request.dimension,
         task_text=request.task_text,
@@ -258,6 +259,20 @@ def _collect(request: VerifyRequest, report: PatchReport, tree: str, runs: _Runs
     )
     facts = replace(facts, originals=_originals(report, before, after, command, runs))
     return replace(facts, flaky=_flaky(facts, request.base_sha, tree, command, runs))
+
+
+def _examples(base: str, tree: str, runs: _Runs) -> tuple[Mapping[str, bool], Mapping[str, bool]]:
+    """Run the task's examples without and with the patch; those that changed once more, and what does not repeat itself
+    is left out.
+    """
+    before, after = runs.examples(base), runs.examples(tree)
+    changed = {name for name, holds in after.items() if holds and not before.get(name, True)}
+    if not changed:
+        return before, after
+    again, without = runs.examples(tree), runs.examples(base)
+    flaky = {name for name in changed if not again.get(name) or without.get(name, True)}
+    steady = [name for name in after if name not in flaky]
+    return {name: before[name] for name in steady if name in before}, {name: after[name] for name in steady}
 
 
 def _lint(request: VerifyRequest, tree: str, runs: _Runs) -> Sequence[Finding]:

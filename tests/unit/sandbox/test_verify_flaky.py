@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from sandbox.results import TestCommand
 from sandbox.types import CommandResult, FileDigest, Sandbox, SandboxSpec
 from sandbox.verify import VerifyRequest, verify
@@ -120,3 +122,28 @@ def test_a_file_that_is_imported_only_now_and_then_is_flaky() -> None:
 def test_a_test_that_fails_once_its_file_is_imported_is_not_fixed() -> None:
     assert outcome(["!", "aB", "aB", "!"]) == {"verdict": "verified", "fixed": ["a"], "broken": []}
     assert outcome(["!", "AB"])["verdict"] == "unverified"
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        # before, after, after again, before again
+        ([False, True, True, False], "verified"),
+        ([False, True, False, False], "unverified"),
+        ([False, True, True, True], "unverified"),
+        ([False, False], "unverified"),
+        ([True, True], "unverified"),
+    ],
+)
+def test_an_example_of_the_task_counts_where_it_repeats_itself(
+    monkeypatch: pytest.MonkeyPatch, runs: list[bool], verdict: str
+) -> None:
+    left = deque(runs)
+    monkeypatch.setattr("sandbox.verify.run_examples", lambda *_, **__: {"example 1": left.popleft()})
+    backend = ScriptedBackend(["ab"] * (len(runs) + 2))
+    command = TestCommand("python3 -m pytest", "pytest", "test")
+    text = "It should be so:\n\n>>> f()\n1\n"
+    request = VerifyRequest("base", change("src/a.py"), "image", {"task": "1"}, command, task_text=text)
+    assert verify(request, backend, NoTrees()).verdict == verdict
+    assert not left
+    assert not backend.runs
