@@ -21,6 +21,7 @@ from bot.events import (
     IssueLabeled,
     Ping,
     PullRequestClosed,
+    PullRequestReopened,
     PullRequestRetargeted,
     PullRequestSynchronized,
     Pushed,
@@ -40,6 +41,7 @@ from bot.handlers import (
     comments,
     installations,
     labels,
+    reopened_pulls,
     retargeted,
     reviews,
 )
@@ -137,6 +139,8 @@ def _dispatch_in_repository(  # noqa: PLR0911, PLR0912  (one line an event)
             return comments.comment_created(context, event)
         case PullRequestClosed():
             return closed_pulls.pull_request_closed(context, event)
+        case PullRequestReopened():
+            return reopened_pulls.pull_request_reopened(context, event)
         case PullRequestRetargeted():
             return retargeted.pull_request_retargeted(context, event)
         case CheckRunRerequested():

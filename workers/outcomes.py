@@ -59,6 +59,19 @@ def record_end(database: Database, task_id: int, pull: PullRequestInfo) -> bool:
     return record_outcome(database, task_id, kind, ref=ref, at=utc_now(), data=data)
 
 
+def record_reopened(database: Database, task_id: int) -> bool:
+    """Have a task whose PR was closed and is open again wait for its end once more; return whether it did not.
+
+    That it was closed stays known, and what was learnt of it until the PR is merged.
+    """
+    with database.session() as session:
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).one()
+        if task.state is not TaskState.CLOSED:
+            return False
+        record(session, task, TaskState.PUBLISHED, f"PR {task.pr_number} was opened again.")
+    return True
+
+
 def record_outcome(
     database: Database, task_id: int, kind: OutcomeKind, *, ref: str, at: datetime, data: dict[str, Any]
 ) -> bool:

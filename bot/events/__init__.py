@@ -31,6 +31,7 @@ from bot.events.installations import (
 from bot.events.issues import CommentCreated, IssueClosed, IssueLabeled, read_issue_comment, read_issues
 from bot.events.pulls import (
     PullRequestClosed,
+    PullRequestReopened,
     PullRequestRetargeted,
     PullRequestSynchronized,
     ReviewSubmitted,
@@ -53,6 +54,7 @@ __all__ = [
     "IssueLabeled",
     "Ping",
     "PullRequestClosed",
+    "PullRequestReopened",
     "PullRequestRetargeted",
     "PullRequestSynchronized",
     "Pushed",
@@ -73,6 +75,7 @@ RepositoryEvent = (
     | CommentCreated
     | PullRequestClosed
     | PullRequestSynchronized
+    | PullRequestReopened
     | PullRequestRetargeted
     | ReviewSubmitted
     | CheckSuiteCompleted

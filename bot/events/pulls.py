@@ -41,6 +41,15 @@ class PullRequestSynchronized:
 
 
 @dataclass(frozen=True)
+class PullRequestReopened:
+    """A PR that was closed is open again."""
+
+    repository: RepositoryFact
+    sender: Sender
+    number: int
+
+
+@dataclass(frozen=True)
 class PullRequestRetargeted:
     """A PR goes to another base branch than before."""
 
@@ -63,10 +72,12 @@ class ReviewSubmitted:
 
 def read_pull_request(
     payload: Payload,
-) -> PullRequestClosed | PullRequestSynchronized | PullRequestRetargeted | Ignored:
-    if ignored := other_action(payload, "closed", "synchronize", "edited"):
+) -> PullRequestClosed | PullRequestReopened | PullRequestSynchronized | PullRequestRetargeted | Ignored:
+    if ignored := other_action(payload, "closed", "reopened", "synchronize", "edited"):
         return ignored
     pull = payload.object("pull_request")
+    if payload.text("action") == "reopened":
+        return PullRequestReopened(repository_of(payload), sender_of(payload), pull.number("number"))
     head = pull.object("head")
     origin = head.optional_object("repo")
     if payload.text("action") == "edited":

@@ -284,6 +284,20 @@ def test_our_branch_that_somebody_brought_up_to_date_with_its_base_is_our_work_s
     assert kinds(world) == [OutcomeKind.FOREIGN_COMMITS]
 
 
+def test_a_pr_of_ours_that_is_opened_again_is_waited_for_again(world: World) -> None:
+    _, pull = published(world)
+    world.github.close(pull)
+    world.settle()
+    assert [task.state for task in world.tasks()] == [TaskState.CLOSED]
+    world.github._do("PATCH", f"/pulls/{pull}", {"state": "open"}, "maintainer", "")
+    world.settle()
+    (task,) = world.tasks()
+    assert (task.state, task.reason, task.report_due) == (TaskState.PUBLISHED, f"PR {pull} was opened again.", True)
+    world.github.merge(pull)
+    world.settle()
+    assert [task.state for task in world.tasks()] == [TaskState.MERGED]
+
+
 def send_anew(world: World, delivery: Delivery) -> None:
     """Send a webhook's body again under another delivery id."""
     headers = {
