@@ -9,16 +9,26 @@ from sandbox.types import CommandResult, Sandbox
 
 MOST = 30_000_000
 """Bytes."""
+# A pipe would wait for whatever the command leaves running, which ends with it; what it printed is copied at once.
+_COPY = """exec 3> >(exec tee {path})
+copier=$!
+(
+{command}
+) >&3{also} 3>&-
+code=$?
+exec 3>&-
+for _ in {{1..100}}; do kill -0 "$copier" 2>/dev/null || break; sleep 0.02; done
+exit "$code\""""
 
 
 def copying(command: str, path: str) -> str:
-    """Return a line that runs a command, exit code and all, and copies what it prints to a file."""
-    return f"set -o pipefail\n{{ {command}\n}} 2>&1 | tee {path}"
+    """Return lines that run a command, exit code and all, and copy what it prints to a file."""
+    return _COPY.format(command=command, path=path, also=" 2>&1")
 
 
 def copying_stdout(command: str, path: str) -> str:
-    """Return a line for one plain command whose standard output alone has its results."""
-    return f"set -o pipefail\n{command} | tee {path}"
+    """Return lines that run a command, exit code and all, and copy what it prints on standard output to a file."""
+    return _COPY.format(command=command, path=path, also="")
 
 
 def whole(sandbox: Sandbox, result: CommandResult, path: str) -> CommandResult:

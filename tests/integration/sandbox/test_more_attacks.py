@@ -76,3 +76,14 @@ def test_a_forged_result_file_and_an_early_exit_are_not_believed(fresh: Sandbox)
     fresh.put_file("test_a.py", b"import os\ndef test_a(): os._exit(0)\n")
     early = run_tests(fresh, command, timeout_s=30)
     assert (early.note, early.passed) == ("pytest left no results.", 0)
+
+
+def test_a_process_that_tests_leave_running_keeps_no_run_from_ending(fresh: Sandbox) -> None:
+    server = (
+        "import subprocess, unittest\n"
+        "class Case(unittest.TestCase):\n"
+        "    def test_a(self): subprocess.Popen(['sleep', '60'])\n"
+    )
+    fresh.put_file("test_a.py", server.encode())
+    report = run_tests(fresh, TestCommand("python3 -m unittest -v", "unittest", "test"), timeout_s=30)
+    assert (report.timed_out, report.note, report.passed) == (False, "", 1)
