@@ -56,7 +56,13 @@ def record_end(database: Database, task_id: int, pull: PullRequestInfo) -> bool:
     kind, ref = (
         (OutcomeKind.MERGED, merge_ref(pull.number)) if pull.merged else (OutcomeKind.CLOSED, f"pr:{pull.number}@found")
     )
-    return record_outcome(database, task_id, kind, ref=ref, at=utc_now(), data=data)
+    if record_outcome(database, task_id, kind, ref=ref, at=utc_now(), data=data):
+        return True
+    with database.session() as session:
+        task = session.exec(select(Task).where(Task.id == task_id).with_for_update(key_share=True)).one()
+        if task.state is TaskState.PUBLISHED:  # it was found so before, and was opened again in between
+            _tell(session, task, kind, data)
+    return False
 
 
 def record_reopened(database: Database, task_id: int) -> bool:

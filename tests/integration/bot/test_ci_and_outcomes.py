@@ -10,6 +10,8 @@ from store.states import OutcomeKind, TaskKind, TaskState
 from store.tables import Task
 from tests.support.services import wait_until
 from tests.support.world import World
+from workers.outcomes import record_end
+from workers.reports import repository_ref
 
 pytestmark = pytest.mark.node
 
@@ -296,6 +298,23 @@ def test_a_pr_of_ours_that_is_opened_again_is_waited_for_again(world: World) -> 
     world.github.merge(pull)
     world.settle()
     assert [task.state for task in world.tasks()] == [TaskState.MERGED]
+
+
+def test_each_end_of_a_pr_that_is_opened_again_is_found_though_no_webhook_tells_of_it(world: World) -> None:
+    task_id, pull = published(world)
+    (task,), forge = world.tasks(), world.runtime.forge
+    assert forge is not None
+    for _ in range(2):
+        world.github.lose_webhooks(1)
+        world.github.close(pull)
+        world.settle()
+        found = forge.pull_request(repository_ref(world.runtime, task.repository_id or 0), pull)
+        record_end(world.database, task_id, found)
+        assert [task.state for task in world.tasks()] == [TaskState.CLOSED]
+        world.github._do("PATCH", f"/pulls/{pull}", {"state": "open"}, "maintainer", "")
+        world.settle()
+        assert [task.state for task in world.tasks()] == [TaskState.PUBLISHED]
+    assert kinds(world) == [OutcomeKind.CLOSED]
 
 
 def send_anew(world: World, delivery: Delivery) -> None:
