@@ -14,13 +14,14 @@ from bot.github.limits import fit, fit_title
 from store.scrub import scrub
 from workers.ports import IssueInfo, StateLabel
 
-_COLOURS: dict[str, tuple[str, str]] = {
+_COLOURS: dict[StateLabel, tuple[str, str]] = {
     "working": ("fbca04", "acrouter is at work"),
     "review": ("1d76db", "acrouter has opened a pull request"),
     "merged": ("0e8a16", "acrouter's pull request was merged"),
     "failed": ("b60205", "acrouter found no fix that it may publish"),
 }
 _ENDINGS = frozenset({"merged", "failed", "none"})
+_LONGEST_LABEL = 50
 
 
 def read_issue(repository: Repository, number: int) -> IssueInfo:
@@ -99,15 +100,20 @@ def set_state_label(repository: Repository, number: int, state: StateLabel, trig
     url = f"{repository.url}/issues/{number}/labels"
     _, present = repository.requester.requestJsonAndCheck("GET", url, parameters={"per_page": "100"})
     names = {label["name"].casefold(): label["name"] for label in present}
-    wanted = f"{trigger}:{state}" if state != "none" else ""
+    wanted = _label_of(state, trigger) if state != "none" else ""
     if wanted and wanted.casefold() not in names:
         _ensure_label(repository, wanted, *_COLOURS[state])
         repository.requester.requestJsonAndCheck("POST", url, input={"labels": [wanted]})
-    obsolete = {f"{trigger}:{other}" for other in _COLOURS} - {wanted}
+    obsolete = {_label_of(other, trigger) for other in _COLOURS} - {wanted}
     if state in _ENDINGS:
         obsolete.add(trigger)
     for name in sorted({name.casefold() for name in obsolete} & names.keys()):
         _remove_label(repository, url, names[name])
+
+
+def _label_of(state: StateLabel, trigger: str) -> str:
+    """GitHub takes no name of more than 50 characters."""
+    return f"{trigger[: _LONGEST_LABEL - 1 - max(map(len, _COLOURS))]}:{state}"
 
 
 def _known_comment(issue: Issue, known_id: int | None) -> IssueComment | None:

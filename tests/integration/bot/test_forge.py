@@ -174,6 +174,18 @@ def test_a_label_that_people_spell_in_another_way_goes_too(
     assert shop.labels(number) == {"acrouter:failed"}
 
 
+def test_the_labels_of_a_long_trigger_label_fit_too(
+    shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef
+) -> None:
+    """GitHub refuses a label of more than 50 characters."""
+    number, trigger = shop.open_issue("Bug"), "let acrouter look for a fix of what is told in here"[:50]
+    shop.label(number, trigger)
+    forge.set_state_label(repository, number, "working", trigger)
+    assert shop.labels(number) == {trigger, "let acrouter look for a fix of what is tol:working"}
+    forge.set_state_label(repository, number, "failed", trigger)
+    assert shop.labels(number) == {"let acrouter look for a fix of what is tol:failed"}
+
+
 def test_a_pull_request_is_opened_once(shop: GitHubServer, forge: GitHubForge, repository: RepositoryRef) -> None:
     shop.push("acrouter/task-1", {"cart.py": "def total(prices):\n    return sum(prices)\n"})
     pulls = [
