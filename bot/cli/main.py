@@ -3,6 +3,7 @@
 import io
 import sys
 from importlib import metadata
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -76,8 +77,25 @@ def main() -> None:
     try:
         app()
     except AcrouterError as error:
-        Console(stderr=True).print(f"[bold red]acrouter:[/] {_escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _end_with(str(error))
+    except Exception as error:
+        if not (words := _of_database(error)):
+            raise
+        _end_with(words)
+
+
+def _end_with(words: str) -> NoReturn:
+    Console(stderr=True).print(f"[bold red]acrouter:[/] {_escape(words)}", highlight=False, soft_wrap=True)
+    sys.exit(2)
+
+
+def _of_database(error: Exception) -> str:
+    """Return what to tell where the database's machine is to blame: it is away, full, or not to be written."""
+    from sqlalchemy.exc import OperationalError
+
+    if not isinstance(error, OperationalError):
+        return ""
+    return f"The database cannot be used: {error.orig}. ACROUTER_DATABASE_URL says where it is."
 
 
 def _escape(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,22 @@ def test_a_terminal_of_ascii_gets_every_table(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "last 30 days" in done.stdout
+
+
+def test_a_full_disk_is_a_message_and_no_traceback(tmp_path: Path) -> None:
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "migrate"],
+        cwd=tmp_path,
+        env=os.environ | {"ACROUTER_DATABASE_URL": f"sqlite:///{tmp_path}/small.sqlite3"},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=bound,
+    )
+    assert done.returncode == 2
+    assert "The database cannot be used: " in done.stderr
+    assert "ACROUTER_DATABASE_URL says where it is" in done.stderr
+    assert "Traceback" not in done.stderr
